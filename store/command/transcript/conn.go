@@ -1,0 +1,265 @@
+package transcript
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	replyTimeout = 5 * time.Second        // for a reply that must come
+	quietTime    = 100 * time.Millisecond // for a frame that must not
+)
+
+// conn is one client connection of a section.
+type conn struct {
+	nc     net.Conn
+	r      *bufio.Reader
+	unread []Reply // messages that came while a reply was awaited
+
+	subscribed map[string]map[string]bool // by "", "p" and "s": the channels
+	everSub    bool
+	broken     bool
+}
+
+func dialConn(ctx context.Context, target Target, proto int) (*conn, error) {
+	nc, err := target.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{nc: nc, r: bufio.NewReader(nc)}
+	c.forget()
+	if proto == 3 {
+		reply, err := c.do("HELLO", "3")
+		if err == nil && reply.Kind == Error {
+			err = fmt.Errorf("HELLO 3: %s", reply.Text)
+		}
+		if err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) forget() {
+	c.subscribed = map[string]map[string]bool{"": {}, "p": {}, "s": {}}
+}
+
+// do sends a command and reads its reply.
+func (c *conn) do(args ...string) (Reply, error) {
+	if err := c.send(encode(args)); err != nil {
+		return Reply{}, err
+	}
+	return c.reply(args)
+}
+
+func (c *conn) send(b []byte) error {
+	c.nc.SetWriteDeadline(time.Now().Add(replyTimeout))
+	_, err := c.nc.Write(b)
+	return err
+}
+
+// encode writes a command as an array of bulk strings.
+func encode(args []string) []byte {
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, a := range args {
+		b = fmt.Appendf(b, "$%d\r\n", len(a))
+		b = append(append(b, a...), "\r\n"...)
+	}
+	return b
+}
+
+// reply reads the reply to args, and puts what was not asked for aside.
+func (c *conn) reply(args []string) (Reply, error) {
+	for {
+		c.nc.SetReadDeadline(time.Now().Add(replyTimeout))
+		r, err := ReadReply(c.r)
+		if err != nil {
+			return r, err
+		}
+		if c.isMessage(r, args) {
+			c.unread = append(c.unread, r)
+			continue
+		}
+		c.note(r)
+		return r, nil
+	}
+}
+
+// isMessage reports whether r was pushed, rather than being the reply to args.
+func (c *conn) isMessage(r Reply, args []string) bool {
+	if len(r.Elems) == 0 {
+		return false
+	}
+	kind := r.Elems[0].Text
+	switch r.Kind {
+	case Push:
+		return len(args) == 0 || !strings.EqualFold(kind, args[0])
+	case Array:
+		return c.everSub && r.Elems[0].Kind == Bulk && len(r.Elems) >= 3 &&
+			(kind == "message" || kind == "pmessage" || kind == "smessage")
+	}
+	return false
+}
+
+// note keeps account of the channels the connection listens to.
+func (c *conn) note(r Reply) {
+	if r.Kind != Array && r.Kind != Push || len(r.Elems) == 0 {
+		return
+	}
+	if len(r.Elems) != 3 || r.Elems[0].Kind != Bulk || r.Elems[2].Kind != Int {
+		for _, e := range r.Elems {
+			c.note(e) // EXEC's
+		}
+		return
+	}
+	verb, channel := r.Elems[0].Text, r.Elems[1].Text
+	for _, prefix := range []string{"", "p", "s"} {
+		switch verb {
+		case prefix + "subscribe":
+			c.subscribed[prefix][channel] = true
+			c.everSub = true
+		case prefix + "unsubscribe":
+			delete(c.subscribed[prefix], channel)
+		}
+	}
+}
+
+// replyCount is the number of frames that answer args when the first of them is
+// one of SUBSCRIBE's family: one a channel.
+func (c *conn) replyCount(args []string) int {
+	if len(args) == 0 {
+		return 1
+	}
+	verb := strings.ToLower(args[0])
+	prefix, ok := strings.CutSuffix(verb, "unsubscribe")
+	if ok && len(args) == 1 && c.subscribed[prefix] != nil {
+		return max(1, len(c.subscribed[prefix]))
+	}
+	if strings.HasSuffix(verb, "subscribe") && len(args) > 1 {
+		return len(args) - 1
+	}
+	return 1
+}
+
+// replies reads all the frames that answer args.
+func (c *conn) replies(args []string) []Reply {
+	n := c.replyCount(args)
+	var out []Reply
+	for range n {
+		r, err := c.reply(args)
+		if err != nil {
+			return append(out, c.failed(err))
+		}
+		out = append(out, r)
+		if !r.Kind.isAggregate() {
+			break // an error, or QUEUED: it stands for all of them
+		}
+	}
+	if len(args) > 0 && strings.EqualFold(args[0], "RESET") {
+		c.forget()
+	}
+	return out
+}
+
+// read returns one frame that was not asked for.
+func (c *conn) read(wait time.Duration) Reply {
+	if len(c.unread) > 0 {
+		r := c.unread[0]
+		c.unread = c.unread[1:]
+		return r
+	}
+	c.nc.SetReadDeadline(time.Now().Add(wait))
+	r, err := ReadReply(c.r)
+	if err != nil {
+		return c.failed(err)
+	}
+	c.note(r)
+	return r
+}
+
+// failed turns what went wrong with the connection into what a transcript says.
+func (c *conn) failed(err error) Reply {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return Reply{Kind: noReply}
+	}
+	c.broken = true
+	if isClosed(err) {
+		return Reply{Kind: closed}
+	}
+	return Reply{Kind: Error, Text: "the player cannot read this reply: " + err.Error()}
+}
+
+func isClosed(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &op)
+}
+
+// expand replaces the variables of a line.
+func expand(line string, vars map[string]string, now time.Time) (string, error) {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(line, "${")
+		b.WriteString(before)
+		if !ok {
+			return b.String(), nil
+		}
+		name, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return "", fmt.Errorf("no } behind ${%s", rest)
+		}
+		line = after
+		value, ok := vars[name]
+		if !ok {
+			var err error
+			if value, err = clock(name, now); err != nil {
+				return "", err
+			}
+		}
+		// The line is split afterwards: the value must stay one word, in
+		// quotes or not.
+		q := quote(value)
+		if !slices.Contains([]byte(" \t"), lastByte(b.String())) {
+			q = q[1 : len(q)-1]
+		}
+		b.WriteString(q)
+	}
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return ' '
+	}
+	return s[len(s)-1]
+}
+
+// clock evaluates now, nowms, and either with an integer added.
+func clock(name string, now time.Time) (string, error) {
+	i := strings.IndexAny(name, "+-")
+	var offset int64
+	base := name
+	if i >= 0 {
+		base = name[:i]
+		var err error
+		if offset, err = strconv.ParseInt(name[i:], 10, 64); err != nil {
+			return "", err
+		}
+	}
+	switch base {
+	case "now":
+		return strconv.FormatInt(now.Unix()+offset, 10), nil
+	case "nowms":
+		return strconv.FormatInt(now.UnixMilli()+offset, 10), nil
+	}
+	return "", fmt.Errorf("nothing was kept under the name %s; it is kept by a matcher that ends in -> %s", name, name)
+}
