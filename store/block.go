@@ -1,0 +1,299 @@
+package store
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+)
+
+// Blocked is a command that waits for a key to become what it needs. It stands
+// in the queue of each of its keys, keeps its place until it is done, and is
+// woken by a transaction that calls Key.Signal: the key's lock goes from that
+// transaction straight to it, before anybody else.
+type Blocked struct {
+	tx      *Tx
+	state   atomic.Int32
+	granted chan struct{}
+	lock    *keyLock // handed over
+	sh      *shard
+	refs    []blockedRef
+}
+
+type blockedRef struct {
+	sh      *shard
+	hash    uint64 // of the key
+	db      int    // physical
+	logical int
+	name    []byte
+}
+
+const (
+	blockedWaiting int32 = iota
+	blockedGranted
+	blockedGone
+)
+
+// blockedKey is the queue of one key of a shard, under its latch.
+type blockedKey struct {
+	db    int
+	name  []byte
+	queue []*Blocked
+	next  *blockedKey
+}
+
+// Outcome is what a blocked command found when it tried.
+type Outcome uint8
+
+// The outcomes of a try.
+const (
+	// NotYet: nothing was changed; the command goes on waiting.
+	NotYet Outcome = iota
+	// Done: the command is through; others may try for what is left.
+	Done
+	// DoneLast: the command is through and left nothing for others.
+	DoneLast
+)
+
+// Await runs try in transactions of tx until it is through: once at once, and
+// again each time that a commit signals one of the keys. The transaction is
+// committed when try is done and undone when it is not. An error of try undoes
+// and ends the wait; ErrTimeout comes when w.Timeout has passed, ErrCancelled
+// when w.Done is closed.
+//
+// The names must live until Await returns.
+func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
+	s := tx.s
+	b := &Blocked{tx: tx, granted: make(chan struct{}, 1)}
+	for _, name := range names {
+		phys, hash := s.physical(db), s.hash(name)
+		b.refs = append(b.refs, blockedRef{&s.shards[hash>>(64-shardBits)], hash, phys, db, name})
+	}
+	var timeout <-chan time.Time
+	if w != nil && w.Timeout > 0 {
+		timer := time.NewTimer(w.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	registered := false
+	defer func() {
+		if registered {
+			b.unregister()
+			s.Counter.BlockedClients.Add(-1)
+		}
+	}()
+	handed := false
+	for {
+		if !handed {
+			tx.Begin()
+			for _, name := range names {
+				tx.Add(db, name)
+			}
+			if err := tx.Acquire(w); err != nil {
+				return err
+			}
+		}
+		out, err := try()
+		for err == nil && tx.clash {
+			if err = tx.Again(w); err != nil {
+				return err
+			}
+			out, err = try()
+		}
+		if err != nil {
+			tx.Rollback()
+			return err
+		}
+		if out != NotYet {
+			if out == DoneLast {
+				tx.endHandoff()
+			}
+			return tx.Commit()
+		}
+		if !registered {
+			b.register() // before the locks go, so that no signal is missed
+			registered = true
+			s.Counter.BlockedClients.Add(1)
+		}
+		b.state.Store(blockedWaiting)
+		tx.Rollback()
+		if err := b.wait(w, timeout); err != nil {
+			return err
+		}
+		handed = b.adopt()
+	}
+}
+
+func (b *Blocked) wait(w *Wait, timeout <-chan time.Time) error {
+	defer w.parked()()
+	var err error
+	select {
+	case <-b.granted:
+		return nil
+	case <-w.done():
+		err = ErrCancelled
+	case <-b.tx.s.closed:
+		err = ErrCancelled
+	case <-timeout:
+		err = ErrTimeout
+	}
+	if !b.state.CompareAndSwap(blockedWaiting, blockedGone) {
+		// A key was handed over in the same moment: pass it on.
+		<-b.granted
+		b.adoptLock()
+		b.tx.Rollback()
+	}
+	return err
+}
+
+// take hands the lock l to b unless b has another already or has gone. Under
+// the latch of l.
+func (b *Blocked) take(sh *shard, l *keyLock) bool {
+	if !b.state.CompareAndSwap(blockedWaiting, blockedGranted) {
+		return false
+	}
+	// Whoever hands over is counted in or holds a latch, so the gate cannot
+	// have closed: the successor is counted in before the other goes.
+	b.tx.s.gate.active.Add(1)
+	l.owner = b.tx
+	for i := range b.refs {
+		if b.refs[i].db == l.db && bytes.Equal(b.refs[i].name, l.name) {
+			l.name = b.refs[i].name
+		}
+	}
+	b.lock, b.sh = l, sh
+	b.granted <- struct{}{}
+	return true
+}
+
+// adoptLock begins b's transaction with the lock that was handed over.
+func (b *Blocked) adoptLock() {
+	tx := b.tx
+	tx.Begin()
+	l := b.lock
+	logical := 0
+	for i := range b.refs {
+		if b.refs[i].db == l.db && bytes.Equal(b.refs[i].name, l.name) {
+			logical = b.refs[i].logical
+		}
+	}
+	k := tx.stage(l.db, logical, tx.s.hash(l.name), l.name)
+	k.lock = l
+	tx.mode = locked
+	tx.started = time.Now()
+	b.sh.latch.Lock()
+	k.load()
+	b.sh.latch.Unlock()
+	b.lock, b.sh = nil, nil
+}
+
+// adopt also reaches the other keys. If one of them is held, the lock is passed
+// on and false comes back: all are acquired in order then.
+func (b *Blocked) adopt() bool {
+	b.adoptLock()
+	for i := range b.refs {
+		if b.tx.Reach(b.refs[i].logical, b.refs[i].name) != nil {
+			b.state.Store(blockedGone) // or the hand-over would come straight back
+			b.tx.Rollback()
+			return false
+		}
+	}
+	return true
+}
+
+func (b *Blocked) register() {
+	for _, r := range b.refs {
+		r.sh.latch.Lock()
+		h := lockHash(r.hash, r.db)
+		bk := r.sh.findBlocked(h, r.db, r.name)
+		if bk == nil {
+			bk = &blockedKey{db: r.db, name: bytes.Clone(r.name), next: r.sh.blocked[h]}
+			if r.sh.blocked == nil {
+				r.sh.blocked = make(map[uint64]*blockedKey)
+			}
+			r.sh.blocked[h] = bk
+		}
+		bk.queue = append(bk.queue, b)
+		r.sh.latch.Unlock()
+	}
+}
+
+func (b *Blocked) unregister() {
+	for _, r := range b.refs {
+		r.sh.latch.Lock()
+		h := lockHash(r.hash, r.db)
+		if bk := r.sh.findBlocked(h, r.db, r.name); bk != nil {
+			for i := range bk.queue {
+				if bk.queue[i] == b {
+					bk.queue = append(bk.queue[:i:i], bk.queue[i+1:]...)
+					break
+				}
+			}
+			if len(bk.queue) == 0 {
+				r.sh.dropBlocked(h, bk)
+			}
+		}
+		r.sh.latch.Unlock()
+	}
+}
+
+func (sh *shard) findBlocked(h uint64, db int, name []byte) *blockedKey {
+	for bk := sh.blocked[h]; bk != nil; bk = bk.next {
+		if bk.db == db && bytes.Equal(bk.name, name) {
+			return bk
+		}
+	}
+	return nil
+}
+
+func (sh *shard) dropBlocked(h uint64, bk *blockedKey) {
+	p := sh.blocked[h]
+	if p == bk {
+		if bk.next == nil {
+			delete(sh.blocked, h)
+		} else {
+			sh.blocked[h] = bk.next
+		}
+		return
+	}
+	for ; p != nil; p = p.next {
+		if p.next == bk {
+			p.next = bk.next
+			return
+		}
+	}
+}
+
+// blockedOn is the queue of blocked commands of a key as it stands now.
+func (sh *shard) blockedOn(k *Key) []*Blocked {
+	if len(sh.blocked) == 0 {
+		return nil
+	}
+	bk := sh.findBlocked(lockHash(k.hash, k.db), k.db, k.name)
+	if bk == nil {
+		return nil
+	}
+	return append([]*Blocked(nil), bk.queue...)
+}
+
+// wakeShort hands a key that has no lock to the first blocked command. Under
+// the latch.
+func (k *Key) wakeShort() {
+	queue := k.sh.blockedOn(k)
+	if queue == nil {
+		return
+	}
+	k.lock = k.sh.addLock(lockHash(k.hash, k.db), k.db, k.name, nil)
+	k.lock.handoff = queue
+	k.sh.release(k)
+}
+
+// endHandoff stops the hand-over of all keys of tx: nothing is left to take.
+func (tx *Tx) endHandoff() {
+	for _, k := range tx.keys {
+		if k.lock != nil {
+			k.sh.latch.Lock()
+			k.lock.handoff = nil
+			k.sh.latch.Unlock()
+		}
+	}
+}

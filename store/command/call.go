@@ -1,0 +1,255 @@
+package command
+
+import (
+	"math/bits"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// Client is who a command runs for, as far as handlers below the proxy need to
+// know. The proxy's own handlers assert their concrete type.
+type Client interface {
+	ID() int64
+	Name() string
+	User() string
+	Addr() string
+}
+
+// Session is the state that commands of one asker share: its database, its
+// protocol and its transaction. It belongs to one goroutine.
+type Session struct {
+	DB    int
+	Proto int // 2 or 3: what the client speaks
+	Tx    *store.Tx
+	// Wait says who may end the session's waiting for keys.
+	Wait   *store.Wait
+	Client Client
+	// NoTouch: reading does not count as use of a key (CLIENT NO-TOUCH).
+	NoTouch bool
+	// InMulti: the command runs as part of EXEC.
+	InMulti bool
+	// Denied holds the reason for which writes are refused in this session, as
+	// the text of an error reply; "" when they are not (read-only scripts).
+	Denied string
+
+	stamp int64 // monotonic ns when the running command began
+	acc   accumulator
+	pos   []Position
+}
+
+// Origin says through whom a command came.
+type Origin uint8
+
+// The origins.
+const (
+	FromClient Origin = iota
+	FromExec          // queued by MULTI
+	FromScript
+	FromPlugin
+	FromTimer // a plugin's timer or event
+)
+
+// Call is one command on its way through Exec.
+type Call struct {
+	E     *Engine
+	S     *Session
+	Spec  *Spec
+	Args  [][]byte // with the name; views that live until the command is done
+	Tx    *store.Tx
+	Reply Reply
+	From  Origin
+	// Frame are the bytes that the command came in, when it came from a
+	// client; forwarding sends them on.
+	Frame []byte
+
+	failed string // text of the error reply
+	undo   bool
+}
+
+// Err answers an error; whatever the command has changed is undone.
+func (c *Call) Err(msg string) {
+	c.failed, c.undo = msg, true
+	c.Reply.Error(msg)
+}
+
+// ErrKept answers an error and keeps what was changed, as a script does that
+// returns an error reply.
+func (c *Call) ErrKept(msg string) {
+	c.failed = msg
+	c.Reply.Error(msg)
+}
+
+// Failed is the text of the error that the command answered, "" if none.
+func (c *Call) Failed() string { return c.failed }
+
+// OK answers OK.
+func (c *Call) OK() { c.Reply.Status("OK") }
+
+// DB is the selected logical database.
+func (c *Call) DB() int { return c.S.DB }
+
+// Resp3 tells whether the client itself speaks RESP3.
+func (c *Call) Resp3() bool { return c.S.Proto == 3 }
+
+// Arg is the i-th argument in lower case comparison with word (lower case).
+func (c *Call) Is(i int, word string) bool { return equalFold(c.Args[i], word) }
+
+// Key is the handle of the key at argument i, for writing.
+func (c *Call) Key(i int) *store.Key { return c.Tx.Key(c.S.DB, c.Args[i]) }
+
+// ReadKey is the handle of the key at argument i for a command that reads: it
+// counts as a hit or miss, and the key as used.
+func (c *Call) ReadKey(i int) *store.Key {
+	k := c.Key(i)
+	c.Looked(k)
+	return k
+}
+
+// Looked counts a look-up by a reading command.
+func (c *Call) Looked(k *store.Key) {
+	if k.Exists() {
+		c.Tx.Hits++
+		if !c.S.NoTouch {
+			k.Touch()
+		}
+		return
+	}
+	c.Tx.Misses++
+	c.Notify(store.NotifyMiss, "keymiss", k)
+}
+
+// IsString tells whether k can be used as a string: it is one or is absent.
+// Otherwise the error is answered.
+func (c *Call) IsString(k *store.Key) bool {
+	if kind := k.Kind(); kind != store.String && kind != store.None {
+		c.Err(ErrWrongType)
+		return false
+	}
+	return true
+}
+
+// Notify emits a keyspace event about k at commit, if its class is asked for.
+func (c *Call) Notify(class uint32, event string, k *store.Key) {
+	if c.E.Store.Notify()&class == 0 {
+		return
+	}
+	c.Tx.Emit(store.Event{Kind: store.EventKeyspace, DB: k.DB(), Class: class,
+		Channel: []byte(event), Payload: append([]byte(nil), k.Name()...)})
+}
+
+// Int parses argument i as Redis parses integers: no blanks, no plus sign, no
+// leading zeros. When it is none the error is answered.
+func (c *Call) Int(i int) (int64, bool) {
+	n, ok := ParseInt(c.Args[i])
+	if !ok {
+		c.Err(ErrNotInteger)
+	}
+	return n, ok
+}
+
+// ParseInt parses a 64-bit integer in the one way Redis writes it.
+func ParseInt(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	digits, neg := b, false
+	if b[0] == '-' {
+		digits, neg = b[1:], true
+	}
+	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && (len(digits) > 1 || neg) {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	if neg {
+		if n > 1<<63 {
+			return 0, false
+		}
+		return -int64(n), true
+	}
+	if n > 1<<63-1 {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+// FormatInt is ParseInt's opposite.
+func FormatInt(n int64) []byte { return strconv.AppendInt(make([]byte, 0, 20), n, 10) }
+
+// Usage counts the calls of one command for INFO commandstats and LATENCY
+// HISTOGRAM.
+type Usage struct {
+	Calls, Nanos     atomic.Int64
+	Rejected, Failed atomic.Int64
+	// Histogram counts calls by duration: bucket i holds those below 2^i
+	// microseconds... of 1024 ns each.
+	Histogram [histBuckets]atomic.Int64
+}
+
+const histBuckets = 32
+
+// Reset sets all to zero.
+func (u *Usage) Reset() {
+	u.Calls.Store(0)
+	u.Nanos.Store(0)
+	u.Rejected.Store(0)
+	u.Failed.Store(0)
+	for i := range u.Histogram {
+		u.Histogram[i].Store(0)
+	}
+}
+
+// accumulator gathers the usage of a run of equal commands, so that a pipeline
+// of one command costs one visit to the shared counters.
+type accumulator struct {
+	spec  *Spec
+	calls int64
+	nanos int64
+	used  uint32 // buckets that are not zero
+	hist  [histBuckets]uint32
+}
+
+func (a *accumulator) add(s *Spec, nanos int64) {
+	if a.spec != s {
+		a.flush()
+		a.spec = s
+	}
+	a.calls++
+	a.nanos += nanos
+	b := min(bits.Len64(uint64(nanos)>>10), histBuckets-1)
+	a.hist[b]++
+	a.used |= 1 << b
+}
+
+func (a *accumulator) flush() {
+	if a.calls == 0 {
+		return
+	}
+	u := &a.spec.usage
+	u.Calls.Add(a.calls)
+	u.Nanos.Add(a.nanos)
+	for a.used != 0 {
+		b := bits.TrailingZeros32(a.used)
+		u.Histogram[b].Add(int64(a.hist[b]))
+		a.hist[b] = 0
+		a.used &^= 1 << b
+	}
+	a.calls, a.nanos = 0, 0
+}
+
+// BeginBatch stamps the time from which the next command's duration counts.
+func (s *Session) BeginBatch() { s.stamp = monotonic() }
+
+// FlushStats hands the session's counts to the shared counters. The proxy does
+// so before a batch's replies leave.
+func (s *Session) FlushStats() {
+	s.acc.flush()
+	s.Tx.FlushStats()
+}

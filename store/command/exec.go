@@ -1,0 +1,215 @@
+package command
+
+import (
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// Engine runs commands on a store. Its fields are set before the first Run;
+// the atomics may change at any time.
+type Engine struct {
+	Table *Table
+	Store *store.Store
+	Log   *slog.Logger
+
+	// Busy is how long a script may hold a key before those who want it get
+	// -BUSY, in ns (busy-reply-threshold).
+	Busy atomic.Int64
+	// SlowAfter is the duration in ns from which Slow is told of a command;
+	// negative: never.
+	SlowAfter atomic.Int64
+	Slow      func(c *Call, nanos int64)
+	// Monitors counts the clients in MONITOR; Monitor is told of each command
+	// while there are any.
+	Monitors atomic.Int32
+	Monitor  func(c *Call)
+	// OnError is told the text of every error reply (INFO errorstats).
+	OnError func(msg string)
+	// MaxValue is the largest string a command may build (proto-max-bulk-len).
+	MaxValue atomic.Int64
+}
+
+var epoch = time.Now()
+
+// monotonic is the cheapest clock there is, in ns.
+func monotonic() int64 { return int64(time.Since(epoch)) }
+
+// fewKeys is the number of keys up to which a quick command takes their latches
+// together; with more it locks them.
+const fewKeys = 8
+
+// Run runs a command of a client in a transaction of its own. The command's
+// Spec is known, its arity right, and the client may run it.
+func (e *Engine) Run(c *Call) {
+	mark := c.Reply.Mark()
+	spec, tx := c.Spec, c.S.Tx
+	c.E, c.Tx = e, tx
+	if spec.Access == Free {
+		e.exec(c, mark)
+		return
+	}
+	tx.Begin()
+	switch {
+	case spec.Access == Visits:
+		tx.AcquireNone()
+	case spec.Access == Alone:
+		if err := tx.AcquireAll(c.S.Wait); err != nil {
+			e.waitFailed(c, err)
+			return
+		}
+	case spec.oneKey():
+		tx.Add(c.S.DB, c.Args[1])
+		if !e.acquire(c, 1) {
+			return
+		}
+	default:
+		keys := 0
+		c.EachKey(func(db int, name []byte) {
+			tx.Add(db, name)
+			keys++
+		})
+		if spec.Access == ByKeys && keys == 0 {
+			tx.AcquireNone() // the handler will say what is wrong
+		} else if !e.acquire(c, keys) {
+			return
+		}
+	}
+	e.exec(c, mark)
+	for tx.Clash() {
+		c.Reply.Rewind(mark)
+		c.failed, c.undo = "", false
+		if err := tx.Again(c.S.Wait); err != nil {
+			e.waitFailed(c, err)
+			return
+		}
+		e.exec(c, mark)
+	}
+	if c.undo {
+		tx.Rollback()
+		return
+	}
+	if err := tx.Commit(); err != nil {
+		c.Reply.Rewind(mark)
+		e.Log.Error("a write was undone", "command", spec.FullName(), "err", err)
+		c.Err(ErrMisconf)
+	}
+}
+
+// acquire takes the staged keys in the way the command asks for.
+func (e *Engine) acquire(c *Call, keys int) bool {
+	if c.Spec.Access == ByKeys && keys <= fewKeys && c.Tx.AcquireFast() {
+		return true
+	}
+	if err := c.Tx.Acquire(c.S.Wait); err != nil {
+		e.waitFailed(c, err)
+		return false
+	}
+	return true
+}
+
+func (e *Engine) waitFailed(c *Call, err error) {
+	c.Spec.usage.Rejected.Add(1)
+	e.failed(WaitError(err))
+	c.Err(WaitError(err))
+}
+
+// WaitError is the error reply for a wait that ended without the keys.
+func WaitError(err error) string {
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		return ErrBusyScript
+	case errors.Is(err, store.ErrCancelled):
+		return ErrCancelled
+	}
+	return "ERR " + err.Error()
+}
+
+// Exec runs a command within the transaction that c.Tx is in already: for EXEC,
+// scripts and plugins. It is a savepoint: when the command fails, it undoes
+// itself only. Keys the transaction does not hold are reached for; when that
+// fails (Tx.Clash) the caller must give up at once, without a reply.
+func (e *Engine) Exec(c *Call) {
+	c.E = e
+	mark := c.Reply.Mark()
+	if c.From != FromExec && len(c.Spec.Keys) != 0 && !e.reach(c) {
+		return
+	}
+	if (c.Spec.Access == Alone || c.Spec.Outside) && c.Tx.RequireAll() != nil {
+		return
+	}
+	sp := c.Tx.Savepoint()
+	c.S.stamp = monotonic()
+	e.exec(c, mark)
+	if c.undo || c.Tx.Clash() {
+		c.Tx.RollbackTo(sp)
+	} else {
+		c.Tx.Release(sp)
+	}
+}
+
+func (e *Engine) reach(c *Call) bool {
+	if c.Spec.oneKey() {
+		return c.Tx.Reach(c.S.DB, c.Args[1]) == nil
+	}
+	held := true
+	c.EachKey(func(db int, name []byte) {
+		held = held && c.Tx.Reach(db, name) == nil
+	})
+	return held
+}
+
+// exec is the gate itself.
+func (e *Engine) exec(c *Call, mark int) {
+	spec := c.Spec
+	if spec.Flags&DenyOOM != 0 && e.Store.OverLimit() {
+		spec.usage.Rejected.Add(1)
+		c.Err(ErrOOM)
+		e.failed(ErrOOM)
+		return
+	}
+	if spec.Flags&Write != 0 && c.S.Denied != "" {
+		spec.usage.Rejected.Add(1)
+		c.Err(c.S.Denied)
+		e.failed(c.S.Denied)
+		return
+	}
+	if e.Monitors.Load() != 0 && spec.Flags&(SkipMonitor|Admin) == 0 {
+		e.Monitor(c)
+	}
+	e.handle(c, mark)
+	now := monotonic()
+	took := now - c.S.stamp
+	c.S.stamp = now
+	c.S.acc.add(spec, took)
+	if slow := e.SlowAfter.Load(); slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
+		e.Slow(c, took)
+	}
+	if c.failed != "" && !c.Tx.Clash() {
+		spec.usage.Failed.Add(1)
+		e.failed(c.failed)
+	}
+}
+
+func (e *Engine) failed(msg string) {
+	if e.OnError != nil {
+		e.OnError(msg)
+	}
+}
+
+// handle calls the handler. A panic in it is answered, logged once with its
+// stack, and leaves nothing behind.
+func (e *Engine) handle(c *Call, mark int) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
+			c.Reply.Rewind(mark)
+			c.Err(ErrInternal)
+		}
+	}()
+	c.Spec.Handler(c)
+}

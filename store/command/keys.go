@@ -1,0 +1,110 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+)
+
+// ErrKeyCount: the arguments name an impossible number of keys.
+var ErrKeyCount = errors.New("command: the number of keys is not valid for the arguments")
+
+// Position is where a key stands and what is done with it.
+type Position struct {
+	Index int
+	Flags KeyFlags
+}
+
+// AppendKeys appends the indexes of the keys among args. When the arguments do
+// not allow it (a key count that is no number, say), ErrKeyCount comes back and
+// the handler will find the right words.
+func (s *Spec) AppendKeys(dst []Position, args [][]byte) ([]Position, error) {
+	for i := range s.Keys {
+		var err error
+		if dst, err = s.Keys[i].append(dst, args); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+func (k *KeySpec) append(dst []Position, args [][]byte) ([]Position, error) {
+	if k.Flags&KeyNotKey != 0 {
+		return dst, nil
+	}
+	first := k.Begin
+	if k.Keyword != "" {
+		first = k.find(args)
+		if first < 0 {
+			return dst, nil
+		}
+	}
+	step := max(k.Step, 1)
+	var last int
+	if k.Count {
+		at := first + k.CountAt
+		if at >= len(args) {
+			return dst, ErrKeyCount
+		}
+		n, err := strconv.Atoi(string(args[at]))
+		first += k.FirstAt
+		if err != nil || n < 0 || n > (len(args)-first+step-1)/step {
+			return dst, ErrKeyCount
+		}
+		last = first + (n-1)*step
+	} else {
+		switch {
+		case k.Last >= 0:
+			last = first + k.Last
+		case k.Limit > 1 && k.Last == -1:
+			last = first + (len(args)-first)/k.Limit - 1
+		default:
+			last = len(args) + k.Last
+		}
+		if last >= len(args) {
+			return dst, ErrKeyCount
+		}
+	}
+	for i := first; i <= last; i += step {
+		dst = append(dst, Position{i, k.Flags})
+	}
+	return dst, nil
+}
+
+func (k *KeySpec) find(args [][]byte) int {
+	if k.From >= 0 {
+		for i := k.From; i < len(args)-1; i++ {
+			if bytes.EqualFold(args[i], []byte(k.Keyword)) {
+				return i + 1
+			}
+		}
+		return -1
+	}
+	for i := len(args) + k.From; i > 0; i-- {
+		if bytes.EqualFold(args[i], []byte(k.Keyword)) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// oneKey tells whether the only key of the command is its first argument, the
+// case that the hot path knows.
+func (s *Spec) oneKey() bool {
+	return len(s.Keys) == 1 && s.Extra == nil && s.Keys[0].Begin == 1 && s.Keys[0].Last == 0 && !s.Keys[0].Count && s.Keys[0].Keyword == ""
+}
+
+// EachKey calls add for every key that the command names, with its logical
+// database. Arguments that do not allow it name no keys.
+func (c *Call) EachKey(add func(db int, name []byte)) {
+	pos, err := c.Spec.AppendKeys(c.S.pos[:0], c.Args)
+	c.S.pos = pos[:0]
+	if err == nil {
+		for _, p := range pos {
+			add(c.S.DB, c.Args[p.Index])
+		}
+	}
+	if c.Spec.Extra != nil {
+		c.Spec.Extra(c, add)
+	}
+}

@@ -1,0 +1,71 @@
+package store
+
+// Kind is the type of an entry's value.
+type Kind uint8
+
+// The kinds of value. None stands for an absent key.
+const (
+	None Kind = iota
+	String
+)
+
+// String is the name that TYPE answers.
+func (k Kind) String() string {
+	switch k {
+	case None:
+		return "none"
+	case String:
+		return "string"
+	}
+	return "unknown"
+}
+
+// entry is one key with its value. Once installed in a shard it is changed only
+// by a transaction that holds the shard's latch; locked transactions change a
+// copy and install that. Its key string is shared with the map's.
+type entry struct {
+	key    string
+	str    []byte // value of a String; its bytes up to len are views of handlers
+	expire int64  // Unix ms, 0: none
+	access uint32 // coarse clock of the last access, in seconds
+	vol    int32  // place in the shard's volatile list, -1: not in it
+	db     int32  // physical database
+	kind   Kind
+	raw    bool // was changed in place: OBJECT ENCODING answers raw
+}
+
+// What an entry costs beside its bytes: the struct, its slot in the map and the
+// headers of its allocations.
+const (
+	entryOverhead = 80 + 40
+	volSlot       = 8
+)
+
+// size is what the entry counts for maxmemory, in bytes.
+func (e *entry) size() int64 {
+	n := int64(entryOverhead) + allocSize(len(e.key)) + allocSize(cap(e.str))
+	if e.expire != 0 {
+		n += volSlot
+	}
+	return n
+}
+
+// allocSize rounds n up as the runtime's small size classes do, near enough.
+func allocSize(n int) int64 {
+	switch {
+	case n == 0:
+		return 0
+	case n <= 16:
+		return int64(n+7) &^ 7
+	case n <= 256:
+		return int64(n+15) &^ 15
+	case n <= 32<<10:
+		return int64(n+127) &^ 127
+	}
+	return int64(n+8191) &^ 8191
+}
+
+func (e *entry) clone() *entry {
+	c := *e
+	return &c
+}

@@ -1,0 +1,8 @@
+//go:build mutant_keylock
+
+package store
+
+const (
+	mutantNoKeyLock = true
+	mutantNoUndo    = false
+)

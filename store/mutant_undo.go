@@ -1,0 +1,8 @@
+//go:build mutant_undo
+
+package store
+
+const (
+	mutantNoKeyLock = false
+	mutantNoUndo    = true
+)

@@ -1,0 +1,73 @@
+package store
+
+// Savepoint is a place in a transaction that it can be undone to.
+type Savepoint struct {
+	undo, effects, events int
+	epoch                 uint32
+}
+
+// Savepoint opens a savepoint. Savepoints nest; each is ended by Release or by
+// RollbackTo, the innermost first.
+func (tx *Tx) Savepoint() Savepoint {
+	sp := Savepoint{len(tx.undo), len(tx.effects), len(tx.events), tx.epoch}
+	tx.nextEpoch++
+	tx.epoch = tx.nextEpoch
+	return sp
+}
+
+// Release ends a savepoint and keeps what was done since. Records that an outer
+// savepoint does not need are dropped, so that a script of a million writes to
+// one key does not hold a million records.
+func (tx *Tx) Release(sp Savepoint) {
+	tx.epoch = sp.epoch
+	if len(tx.undo) == sp.undo {
+		return
+	}
+	keep := tx.undo[:sp.undo]
+	for i := sp.undo; i < len(tx.undo); i++ {
+		u := &tx.undo[i]
+		if u.k != nil && u.old == nil {
+			u.k.saved = sp.epoch + 1
+			if u.saved == sp.epoch+1 {
+				continue // the outer savepoint has an older record of the key
+			}
+		}
+		keep = append(keep, *u)
+	}
+	clear(tx.undo[len(keep):])
+	tx.undo = keep
+}
+
+// RollbackTo undoes all changes, effects and events since sp, and ends it.
+func (tx *Tx) RollbackTo(sp Savepoint) {
+	if !mutantNoUndo {
+		tx.undoTo(sp.undo)
+	}
+	clear(tx.effects[sp.effects:])
+	tx.effects = tx.effects[:sp.effects]
+	clear(tx.events[sp.events:])
+	tx.events = tx.events[:sp.events]
+	tx.epoch = sp.epoch
+}
+
+func (tx *Tx) undoTo(n int) {
+	for i := len(tx.undo) - 1; i >= n; i-- {
+		u := &tx.undo[i]
+		switch {
+		case u.whole:
+			tx.undoWhole(u)
+		case u.old != nil:
+			copy(u.k.e.str[u.off:], u.old)
+		default:
+			k := u.k
+			k.e = u.e
+			if k.e != nil {
+				*k.e = u.val
+			}
+			k.changed, k.owned, k.private, k.signal = u.changed, u.owned, u.private, u.signal
+			k.rel, k.saved = u.rel, u.saved
+		}
+	}
+	clear(tx.undo[n:])
+	tx.undo = tx.undo[:n]
+}

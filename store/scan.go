@@ -1,0 +1,100 @@
+package store
+
+import "math/rand/v2"
+
+// Scan visits keys of a logical database from cursor on and returns the cursor
+// to go on with, 0 at the end. It visits whole shards until at least count keys
+// were met; a key that is there from the first to the last call is met, and met
+// once. Values are as committed, but for what the transaction itself has
+// changed. Names are given after the shard's latch was released.
+func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name string, kind Kind)) uint64 {
+	phys := tx.physical(db)
+	now := tx.Now()
+	var found []scanned
+	for cursor < shardCount {
+		found = tx.scanShard(phys, int(cursor), now, found[:0])
+		cursor++
+		for _, f := range found {
+			met(f.name, f.kind)
+		}
+		count -= len(found)
+		if count <= 0 {
+			break
+		}
+	}
+	if cursor >= shardCount {
+		return 0
+	}
+	return cursor
+}
+
+type scanned struct {
+	name string
+	kind Kind
+}
+
+func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
+	sh := &tx.s.shards[index]
+	own := false
+	for _, k := range tx.keys {
+		own = own || k.changed && k.db == phys && k.sh == sh
+	}
+	if tx.flushed == nil || !tx.flushed[phys] {
+		sh.latch.Lock()
+		for name, e := range sh.dbs[phys] {
+			if e.expire != 0 && e.expire <= now {
+				continue
+			}
+			if own {
+				if k := tx.find(phys, tx.s.hash([]byte(name)), []byte(name)); k != nil && k.changed {
+					continue
+				}
+			}
+			out = append(out, scanned{name, e.kind})
+		}
+		sh.latch.Unlock()
+	}
+	if own {
+		for _, k := range tx.keys {
+			if k.changed && k.db == phys && k.sh == sh && k.e != nil {
+				out = append(out, scanned{string(k.name), k.e.kind})
+			}
+		}
+	}
+	return out
+}
+
+// RandomKey returns the name of some key of a logical database.
+func (tx *Tx) RandomKey(db int) (string, bool) {
+	phys := tx.physical(db)
+	start := rand.IntN(shardCount)
+	for i := range shardCount {
+		found := tx.scanShard(phys, (start+i)%shardCount, tx.Now(), nil)
+		if len(found) > 0 {
+			return found[rand.IntN(len(found))].name, true
+		}
+	}
+	return "", false
+}
+
+// Size is the number of entries of a logical database as tx sees it.
+func (tx *Tx) Size(db int) int64 {
+	phys := tx.physical(db)
+	var n int64
+	flushed := tx.flushed != nil && tx.flushed[phys]
+	if !flushed {
+		n = tx.s.sizes[phys].Load()
+	}
+	for _, k := range tx.keys {
+		if !k.changed || k.db != phys {
+			continue
+		}
+		if k.e != nil {
+			n++
+		}
+		if k.base != nil && !flushed {
+			n--
+		}
+	}
+	return n
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors of waiting.
+var (
+	// ErrCancelled: the one who waited was killed, went away, or the store is
+	// shutting down.
+	ErrCancelled = errors.New("store: waiting was cancelled")
+	// ErrBusy: who holds the key has been running for longer than Wait.Busy.
+	ErrBusy = errors.New("store: the key is held by a slow script")
+	// ErrTimeout: Wait.Timeout passed.
+	ErrTimeout = errors.New("store: waiting timed out")
+)
+
+// Wait says how long a transaction is ready to wait for locked keys and who
+// may end that. The zero value and nil wait for ever.
+type Wait struct {
+	// Done ends the wait with ErrCancelled when it is closed.
+	Done <-chan struct{}
+	// Busy ends the wait with ErrBusy once the owner of the key has been
+	// running for that long. 0: never.
+	Busy time.Duration
+	// Timeout ends the wait of a blocked command with ErrTimeout. 0: never.
+	Timeout time.Duration
+	// Parked is called before the first time the goroutine really waits; what
+	// it returns is called when the wait has ended. The proxy watches the
+	// socket meanwhile.
+	Parked func() (unpark func())
+}
+
+func (w *Wait) done() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Done
+}
+
+func (w *Wait) parked() func() {
+	if w == nil || w.Parked == nil {
+		return func() {}
+	}
+	return w.Parked()
+}
+
+// forChan waits until ch is closed or receives.
+func (w *Wait) forChan(ch <-chan struct{}) error {
+	select {
+	case <-ch:
+		return nil
+	default:
+	}
+	defer w.parked()()
+	select {
+	case <-ch:
+		return nil
+	case <-w.done():
+		return ErrCancelled
+	}
+}

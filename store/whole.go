@@ -1,0 +1,160 @@
+package store
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// FlushDB empties a logical database at commit. The transaction must be alone.
+func (tx *Tx) FlushDB(db int) {
+	tx.emptied(tx.physical(db))
+	tx.effects = append(tx.effects, Effect{Op: OpFlushDB, DB: db})
+}
+
+// FlushAll empties all databases at commit. The transaction must be alone.
+func (tx *Tx) FlushAll() {
+	for phys := range tx.s.sizes {
+		tx.emptied(phys)
+	}
+	tx.effects = append(tx.effects, Effect{Op: OpFlushAll})
+}
+
+func (tx *Tx) emptied(phys int) {
+	tx.saveWhole(-1, -1)
+	if tx.flushed == nil {
+		tx.flushed = make([]bool, len(tx.s.sizes))
+	} else {
+		tx.flushed = slices.Clone(tx.flushed)
+	}
+	tx.flushed[phys] = true
+	for _, k := range tx.keys {
+		if k.db == phys && k.e != nil {
+			k.save()
+			k.e, k.owned, k.private, k.changed, k.rel = nil, false, false, true, 0
+		}
+	}
+}
+
+// SwapDB exchanges two logical databases. The transaction must be alone.
+func (tx *Tx) SwapDB(a, b int) {
+	if a == b {
+		return
+	}
+	tx.saveWhole(a, b)
+	m := tx.dbmap
+	if m == nil {
+		m = tx.s.dbmap
+	}
+	tx.dbmap = slices.Clone(m)
+	tx.dbmap[a], tx.dbmap[b] = m[b], m[a]
+	tx.renumber(a, b)
+	tx.effects = append(tx.effects, Effect{Op: OpSwapDB, DB: a, N: int64(b)})
+}
+
+// renumber tells the keys of two exchanged databases their new numbers.
+func (tx *Tx) renumber(a, b int) {
+	for _, k := range tx.keys {
+		switch k.logical {
+		case a:
+			k.logical = b
+		case b:
+			k.logical = a
+		}
+	}
+}
+
+func (tx *Tx) saveWhole(a, b int) {
+	if tx.mode != alone {
+		panic("store: a change of whole databases in a transaction that is not alone")
+	}
+	tx.undo = append(tx.undo, undo{whole: true, flushed: tx.flushed, dbmap: tx.dbmap, swapA: a, swapB: b})
+}
+
+func (tx *Tx) undoWhole(u *undo) {
+	tx.flushed, tx.dbmap = u.flushed, u.dbmap
+	if u.swapA >= 0 {
+		tx.renumber(u.swapA, u.swapB)
+	}
+	// What was looked up meanwhile was looked up in an emptied database.
+	for _, k := range tx.keys {
+		if k.base == nil && !k.changed {
+			k.sh.latch.Lock()
+			k.load()
+			k.sh.latch.Unlock()
+		}
+	}
+}
+
+// installWhole makes the changes of whole databases. The transaction is alone,
+// but whoever visits shards by their latches may still look.
+func (tx *Tx) installWhole() {
+	s := tx.s
+	for phys, flushed := range tx.flushed {
+		if !flushed {
+			continue
+		}
+		for i := range s.shards {
+			sh := &s.shards[i]
+			sh.latch.Lock()
+			sh.touchWatchedDB(phys, -1)
+			volatile := len(sh.vol)
+			n, bytes := sh.clear(phys)
+			s.account(phys, -n, int64(len(sh.vol)-volatile), -bytes)
+			sh.lsn = tx.lsn
+			sh.latch.Unlock()
+		}
+		for _, k := range tx.keys {
+			if k.db == phys {
+				k.base, k.baseTTL = nil, false
+			}
+		}
+	}
+	for logical, phys := range tx.dbmap {
+		was := int(s.dbmap[logical])
+		if was == int(phys) {
+			continue
+		}
+		for i := range s.shards {
+			sh := &s.shards[i]
+			sh.latch.Lock()
+			sh.touchWatchedDB(was, int(phys))
+			sh.lsn = tx.lsn
+			sh.latch.Unlock()
+		}
+	}
+	if tx.dbmap != nil {
+		for i := range s.shards {
+			s.shards[i].latch.Lock()
+			s.shards[i].moveWatched(s.dbmap, tx.dbmap)
+			s.shards[i].latch.Unlock()
+		}
+		for logical, phys := range tx.dbmap {
+			atomic.StoreInt32(&s.dbmap[logical], phys)
+		}
+	}
+}
+
+// moveWatched keeps watched keys with their logical databases when these are
+// exchanged. Under the latch.
+func (sh *shard) moveWatched(before, after []int32) {
+	if len(sh.watch) == 0 {
+		return
+	}
+	to := make([]int, len(before))
+	for logical, phys := range before {
+		to[phys] = int(after[logical])
+	}
+	all := sh.watch
+	sh.watch = make(map[uint64]*watchedKey, len(all))
+	for _, wk := range all {
+		for wk != nil {
+			next := wk.next
+			plain := wk.hash ^ lockHash(0, wk.db)
+			wk.db = to[wk.db]
+			wk.hash = lockHash(plain, wk.db)
+			wk.next = sh.watch[wk.hash]
+			sh.watch[wk.hash] = wk
+			wk = next
+		}
+	}
+}
