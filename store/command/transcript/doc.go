@@ -75,7 +75,8 @@
 //	? rest                in an aggregate: its other elements, whatever they are
 //	? unordered           the aggregate on the next line, in any order
 //
-// Behind the first six, "-> name" keeps the value, and ${name} in a later
+// A REGEXP sees bytes as the characters of Latin-1: \xff is one byte. Behind the
+// first six, "-> name" keeps the value, and ${name} in a later
 // command of the section stands for it. ${now} and ${nowms} are the clock in
 // seconds and milliseconds, and ${now+100} is calculated.
 //

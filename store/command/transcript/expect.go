@@ -190,23 +190,33 @@ func (p pattern) matches(r Reply, vars map[string]string) bool {
 	case "double":
 		ok = (r.Kind == Double || r.Kind == Bulk) && p.inRange(r.Text)
 	case "bulk":
-		ok = r.Kind == Bulk && p.expr.MatchString(r.Text)
+		ok = r.Kind == Bulk && p.expr.MatchString(latin1(r.Text))
 	case "verbatim":
 		if r.Kind == Verbatim {
 			_, text, _ := strings.Cut(r.Text, ":")
-			ok = p.expr.MatchString(text)
+			ok = p.expr.MatchString(latin1(text))
 		} else {
-			ok = r.Kind == Bulk && p.expr.MatchString(r.Text)
+			ok = r.Kind == Bulk && p.expr.MatchString(latin1(r.Text))
 		}
 	case "status":
-		ok = r.Kind == Status && p.expr.MatchString(r.Text)
+		ok = r.Kind == Status && p.expr.MatchString(latin1(r.Text))
 	case "error":
-		ok = r.Kind == Error && p.expr.MatchString(r.Text)
+		ok = r.Kind == Error && p.expr.MatchString(latin1(r.Text))
 	}
 	if ok && p.capture != "" {
 		vars[p.capture] = r.Text
 	}
 	return ok
+}
+
+// latin1 makes each byte a rune, so that an expression can name any byte as
+// \xHH and a dot stands for one byte.
+func latin1(s string) string {
+	runes := make([]rune, len(s))
+	for i := range len(s) {
+		runes[i] = rune(s[i])
+	}
+	return string(runes)
 }
 
 func (p pattern) inRange(s string) bool {
