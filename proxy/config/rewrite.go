@@ -77,7 +77,7 @@ func (c *Config) rewritten(old string) string {
 			continue
 		}
 		if e, _ := r.lookup(words[0]); e != nil && (e.Kind != Lines || e.kept) {
-			w.args[i] = words
+			w.args[i] = e.lineArgs(words)
 			w.at[e] = append(w.at[e], i)
 		}
 	}
@@ -119,7 +119,7 @@ func (w *rewriter) put(e *entry, lines []string) {
 			w.added = append(w.added, line)
 			continue
 		}
-		if words, err := SplitArgs(line); err != nil || !slices.Equal(words, w.args[old[i]]) {
+		if words, err := SplitArgs(line); err != nil || !slices.Equal(e.lineArgs(words), w.args[old[i]]) {
 			w.lines[old[i]] = line
 		}
 	}
@@ -131,17 +131,24 @@ func (w *rewriter) put(e *entry, lines []string) {
 	}
 }
 
-// says reports whether a line gives the directive the value it has.
-func (e *entry) says(words []string) bool {
+// lineArgs returns the arguments that a line's words give the directive at a start.
+func (e *entry) lineArgs(words []string) []string {
 	args := words[1:]
+	if e.Kind.manyArguments() && e.Kind != Lines && len(args) == 1 && args[0] != "" {
+		if split, err := SplitArgs(args[0]); err == nil {
+			return split
+		}
+	}
+	return args
+}
+
+// says reports whether a line with these arguments gives the directive, on its own, the value it has.
+func (e *entry) says(args []string) bool {
 	if e.Kind == Lines || e.Kind == BufferLimits {
 		return false
 	}
-	if e.Kind.manyArguments() && len(args) == 1 && args[0] != "" {
-		args, _ = SplitArgs(args[0])
-	}
 	v, err := e.parse(args, nil)
-	return err == nil && v.text == e.value.Load().text
+	return err == nil && v.equal(e.value.Load())
 }
 
 func (w *rewriter) text() string {
@@ -174,8 +181,14 @@ func (e *entry) rewriteLines() []string {
 		return []string{e.Name + " " + v.text}
 	case Bool, Int, Octal, Enum:
 		return []string{e.Name + " " + v.text}
-	case String, Dir, KeyspaceEvents:
+	case String, Dir:
 		return []string{e.Name + " " + Quote(v.text)}
+	case KeyspaceEvents:
+		text := v.text
+		if strings.HasPrefix(text, "A") && strings.Contains(v.words[0], "n") {
+			text += "n" // CONFIG GET leaves it out beside A, a start must not
+		}
+		return []string{e.Name + " " + Quote(text)}
 	case HostPort:
 		if v.text == "" {
 			return nil

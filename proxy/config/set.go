@@ -140,8 +140,11 @@ func (e *entry) parseSet(text string, prev *value) (*value, error) {
 	}
 	args := []string{text}
 	if e.Kind.manyArguments() {
-		// One space separates, as in Redis: two have an empty word between them.
-		args = strings.Split(text, " ")
+		// One space separates, as in Redis: two have an empty word between them, and nothing at all has no word.
+		args = nil
+		if text != "" {
+			args = strings.Split(text, " ")
+		}
 	}
 	if e.Kind == Words {
 		prev = nil
@@ -155,7 +158,7 @@ func (e *entry) parseSet(text string, prev *value) (*value, error) {
 
 // run calls the hooks of a change until one refuses, and returns how many agreed.
 func (ch *change) run() (int, error) {
-	if ch.old.text == ch.new.text {
+	if ch.old.equal(ch.new) {
 		return 0, nil
 	}
 	for i, hook := range ch.entry.hooks {
@@ -168,7 +171,7 @@ func (ch *change) run() (int, error) {
 
 // undo calls the first n hooks with the values exchanged, the last first. What they answer cannot help any more.
 func (ch *change) undo(n int) {
-	if ch.old.text == ch.new.text {
+	if ch.old.equal(ch.new) {
 		return
 	}
 	for i := n - 1; i >= 0; i-- {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +30,11 @@ type value struct {
 	num   int64  // of numbers; a percentage is negative; a Bool is 0 or 1
 	words []string
 	lines [][]string
+}
+
+// equal reports whether two values mean the same. A text may hide a difference: see KeyspaceEvents.
+func (v *value) equal(other *value) bool {
+	return v.text == other.text && slices.Equal(v.words, other.words)
 }
 
 // parse reads args as a value of d. prev is the value they modify or add to: the classes that a buffer limit does

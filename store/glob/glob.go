@@ -3,10 +3,10 @@ package glob
 // Match reports whether the whole of s matches pattern. With nocase, ASCII letters match in either case.
 // It keeps nothing, allocates nothing and may be called from any goroutine.
 //
-//	*        any bytes, none included
-//	?        one byte
-//	[abc]    one of these bytes; [a-c] a range, in either order; [^abc] any other byte
-//	\x       the byte x itself, also inside brackets
+//   - any bytes, none included
+//     ?        one byte
+//     [abc]    one of these bytes; [a-c] a range, in either order; [^abc] any other byte
+//     \x       the byte x itself, also inside brackets
 //
 // As in redis-server: an empty s is matched by the empty pattern only, not by *; a class without its closing
 // bracket ends with the pattern; in [a-] the closing bracket is the end of the range; bytes from 0x80 sort

@@ -1,0 +1,289 @@
+package glob
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMatch(t *testing.T) {
+	for _, test := range []struct {
+		pattern, s string
+		nocase     bool
+		want       bool
+	}{
+		{"", "", false, true}, {"*", "", false, false}, {"", "a", false, false}, {"*", "a", false, true}, {"a*", "a", false, true}, {"a**", "a", false, true},
+		{"?", "", false, false}, {"?", "a", false, true}, {"??", "a", false, false}, {"a?c", "abc", false, true},
+		{"*b", "aab", false, true}, {"*ab*c", "aabbabc", false, true}, {"*a*b", "ba", false, false}, {"a*b*c", "aXbXbXc", false, true}, {"**a**", "xay", false, true},
+		{"[abc]", "b", false, true}, {"[abc]", "d", false, false}, {"[^a]", "a", false, false}, {"[^a]", "b", false, true}, {"[a-c]x", "bx", false, true}, {"[c-a]", "b", false, true},
+		{"[a-]", "b", false, false}, {"[a-]", "]", false, true}, {"[a-]", "^", false, true}, {"[]", "a", false, false}, {"[]a]", "a", false, false}, {"[^]", "a", false, true},
+		{"[", "[", false, false}, {"[^", "x", false, true}, {"[a", "a", false, true}, {"[a", "b", false, false}, {"[ab", "ab", false, false}, {`[\]]`, "]", false, true}, {`[\`, `\`, false, true},
+		{`[\a-c]`, "-", false, true}, {`[\a-c]`, "b", false, false}, {"[a^]", "^", false, true},
+		{`\*`, "*", false, true}, {`\*`, "a", false, false}, {`\`, `\`, false, true}, {`a\`, `a\`, false, true}, {`\\`, `\`, false, true}, {`\[a]`, "[a]", false, true},
+		{"ABC", "abc", false, false}, {"ABC", "abc", true, true}, {"[A-C]", "b", true, true}, {"[ABC]", "b", true, true}, {`[\A]`, "a", true, false}, {"[Z-a]", "m", true, false},
+		{"[\x80-\xff]", "\x90", false, true}, {"[\x01-\xff]", "a", false, false}, {"[\xff-\x01]", "\x00", false, true}, {"É", "é", true, false},
+	} {
+		if got := Match(test.pattern, test.s, test.nocase); got != test.want {
+			t.Errorf("Match(%q, %q, %v) is %v, want %v", test.pattern, test.s, test.nocase, got, test.want)
+		}
+		if got := Match([]byte(test.pattern), []byte(test.s), test.nocase); got != test.want {
+			t.Errorf("Match of bytes (%q, %q, %v) is %v, want %v", test.pattern, test.s, test.nocase, got, test.want)
+		}
+	}
+}
+
+// reference tries every length for every star: plainly right, and exponential.
+func reference(pattern, s string, nocase bool) bool {
+	if len(s) == 0 {
+		return len(pattern) == 0
+	}
+	return referenceRest(pattern, s, nocase)
+}
+
+func referenceRest(pattern, s string, nocase bool) bool {
+	if pattern == "" {
+		return s == ""
+	}
+	if pattern[0] == '*' {
+		for i := 0; i <= len(s); i++ {
+			if referenceRest(pattern[1:], s[i:], nocase) {
+				return true
+			}
+		}
+		return false
+	}
+	if s == "" {
+		return false
+	}
+	ok, next := matchOne(pattern, 0, s[0], nocase)
+	return ok && referenceRest(pattern[next:], s[1:], nocase)
+}
+
+// random returns up to n bytes out of letters.
+func random(r *rand.Rand, letters string, n int) string {
+	b := make([]byte, r.IntN(n+1))
+	for i := range b {
+		b[i] = letters[r.IntN(len(letters))]
+	}
+	return string(b)
+}
+
+const patternLetters = "aabbABc*?[]^-\\"
+
+func TestMatchReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	matches := 0
+	for range 300000 {
+		pattern, s, nocase := random(r, patternLetters, 9), random(r, "abABc-]", 7), r.IntN(2) == 0
+		want := reference(pattern, s, nocase)
+		if want {
+			matches++
+		}
+		if got := Match(pattern, s, nocase); got != want {
+			t.Fatalf("Match(%q, %q, %v) is %v, the reference says %v", pattern, s, nocase, got, want)
+		}
+	}
+	if matches < 1000 {
+		t.Errorf("only %d of the random pairs match: this compares nothing", matches)
+	}
+}
+
+// TestLinear would take longer than the universe has, did a star try every length.
+func TestLinear(t *testing.T) {
+	if Match(strings.Repeat("a*", 2000)+"b", strings.Repeat("a", 20000), false) {
+		t.Error("matched")
+	}
+	if !Match(strings.Repeat("a*", 2000)+"b", strings.Repeat("a", 20000)+"b", false) {
+		t.Error("did not match")
+	}
+}
+
+// TestMatchRedis asks redis-server: KEYS for case-sensitive matching, CONFIG GET for the other.
+func TestMatchRedis(t *testing.T) {
+	c := dialRedis(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	keys := map[string]bool{"[": true, "]": true, "-": true, "^": true, `\`: true, "\x80": true, "\xff": true, "\x00": true, "\x7f": true, "*": true, "?": true}
+	for len(keys) < 200 {
+		if k := random(r, "abABc-]^\\\x80\xff", 6); k != "" {
+			keys[k] = true
+		}
+	}
+	for k := range keys {
+		c.do(t, "SET", k, "")
+	}
+	patterns := []string{"[\x80-\xff]", "[\xff-a]", "[a-\xff]*", "[^", "[", "[a", "[a-", "[a-]", `[\`, `\`, `[\]a]`, "[]", "[^]", "**", "*a**b*"}
+	for range 1500 {
+		patterns = append(patterns, random(r, patternLetters+"\x80\xff", 8))
+	}
+	for _, p := range patterns {
+		want := c.do(t, "KEYS", p)
+		var got []string
+		for k := range keys {
+			if Match(p, k, false) {
+				got = append(got, k)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("KEYS %q: we match %q, redis-server %q", p, got, want)
+		}
+	}
+	var names []string
+	for i, w := range c.do(t, "CONFIG", "GET", "*") {
+		if i%2 == 0 {
+			names = append(names, w)
+		}
+	}
+	for range 1000 {
+		p := random(r, "pPoOrRtTaAiInN*?[]^-", 7) + "*"
+		var want, got []string
+		for i, w := range c.do(t, "CONFIG", "GET", p) {
+			if i%2 == 0 {
+				want = append(want, w)
+			}
+		}
+		for _, name := range names {
+			if Match(p, name, true) {
+				got = append(got, name)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("CONFIG GET %q: we match %q, redis-server %q", p, got, want)
+		}
+	}
+}
+
+type redisConn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// dialRedis starts a redis-server that ends with the test.
+func dialRedis(t *testing.T) *redisConn {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("LATCHKEY_CI") == "1" {
+			t.Fatal("redis-server is missing: install the Debian package redis-server")
+		}
+		t.Skip("needs the Debian package redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	for log := bufio.NewReader(out); ; {
+		line, err := log.ReadString('\n')
+		if err != nil {
+			t.Fatalf("redis-server did not start: %v", err)
+		}
+		if strings.Contains(line, "Ready to accept connections") {
+			go io.Copy(io.Discard, log)
+			break
+		}
+	}
+	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &redisConn{Conn: conn, r: bufio.NewReader(conn)}
+}
+
+// do sends a command and returns the words of its reply.
+func (c *redisConn) do(t *testing.T, args ...string) []string {
+	t.Helper()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	c.Write(b.Bytes())
+	return c.reply(t)
+}
+
+func (c *redisConn) reply(t *testing.T) []string {
+	line, err := c.r.ReadString('\n')
+	if err != nil {
+		t.Fatalf("redis-server: %v", err)
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
+	var words []string
+	switch line[0] {
+	case '*':
+		for range n {
+			words = append(words, c.reply(t)...)
+		}
+	case '$':
+		b := make([]byte, n+2)
+		if _, err := io.ReadFull(c.r, b); err != nil {
+			t.Fatalf("redis-server: %v", err)
+		}
+		words = append(words, string(b[:n]))
+	case '-':
+		t.Fatalf("redis-server: %s", line)
+	}
+	return words
+}
+
+func FuzzMatch(f *testing.F) {
+	for _, s := range []string{"", "*", "a*b", "[a-c]", "[^", `[\]`, "*a*a*a*b"} {
+		f.Add(s, "aab", false)
+		f.Add(s, "AB]", true)
+	}
+	f.Fuzz(func(t *testing.T, pattern, s string, nocase bool) {
+		got := Match(pattern, s, nocase)
+		if Match([]byte(pattern), []byte(s), nocase) != got {
+			t.Errorf("Match(%q, %q, %v) differs between string and bytes", pattern, s, nocase)
+		}
+		if strings.Count(pattern, "*") <= 4 && len(pattern) <= 24 && len(s) <= 24 && got != reference(pattern, s, nocase) {
+			t.Errorf("Match(%q, %q, %v) is %v, the reference says otherwise", pattern, s, nocase, got)
+		}
+	})
+}
+
+func BenchmarkMatch(b *testing.B) {
+	for _, bench := range []struct{ name, pattern, s string }{
+		{"literal", "lock:invoice:1000042", "lock:invoice:1000042"},
+		{"prefix", "lock:*", "lock:invoice:1000042"},
+		{"infix", "*:invoice:*", "lock:invoice:1000042"},
+		{"class", "lock:[a-z]*:[0-9]*", "lock:invoice:1000042"},
+		{"hostile", strings.Repeat("a*", 20) + "b", strings.Repeat("a", 1000)},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			s := []byte(bench.s)
+			b.ReportAllocs()
+			for b.Loop() {
+				Match(bench.pattern, s, false)
+			}
+		})
+	}
+}
