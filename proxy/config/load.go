@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -206,7 +207,7 @@ func (l *loader) directive(name string, args []string, at Origin) error {
 	case e != nil:
 		return c.load(e, name, args, at)
 	case obsolete(name) && len(args) == 1:
-		c.ignored = append(c.ignored, Setting{Origin: at, Directive: name})
+		c.ignore(name, at)
 		return nil
 	case strings.Contains(name, "."):
 		if len(args) == 0 {
@@ -272,7 +273,9 @@ func (c *Config) load(e *entry, name string, args []string, at Origin) error {
 		return fail(err.Error())
 	}
 	if e.Kind == SavePoints {
-		v = c.addSavePoints(e, v)
+		if v, err = c.addSavePoints(e, v); err != nil {
+			return fail(err.Error())
+		}
 	}
 	if e.Unsupported != "" && v.text != e.initial.text {
 		if e.Required {
@@ -280,25 +283,43 @@ func (c *Config) load(e *entry, name string, args []string, at Origin) error {
 			err.Suggestion = ""
 			return err
 		}
-		c.warnings = append(c.warnings, Warning{Origin: at, Directive: name, Text: e.Unsupported})
+		c.warn(name, e.Unsupported, at)
 		return nil
 	}
 	if e.Warn != "" && v.text != e.initial.text {
-		c.warnings = append(c.warnings, Warning{Origin: at, Directive: name, Text: e.Warn})
+		c.warn(name, e.Warn, at)
 	}
 	if e.Ignored {
-		c.ignored = append(c.ignored, Setting{Origin: at, Directive: name})
+		c.ignore(name, at)
 	}
 	e.value.Store(v)
 	return nil
 }
 
 // addSavePoints lets the first save of the sources replace the default, and later ones add to it, unless empty.
-func (c *Config) addSavePoints(e *entry, v *value) *value {
+func (c *Config) addSavePoints(e *entry, v *value) (*value, error) {
 	if !c.savesGiven || v.text == "" {
 		c.savesGiven = true
-		return v
+		return v, nil
 	}
-	words := append(e.value.Load().words[:len(e.value.Load().words):len(e.value.Load().words)], v.words...)
-	return &value{text: strings.Join(words, " "), words: words}
+	old := e.value.Load().words
+	if len(old)+len(v.words) > maxWords {
+		return nil, fmt.Errorf("more than %d values", maxWords)
+	}
+	words := append(old[:len(old):len(old)], v.words...)
+	return &value{text: strings.Join(words, " "), words: words}, nil
+}
+
+// warn notes a warning; repeating a line for ever does not make the list longer for ever.
+func (c *Config) warn(name, text string, at Origin) {
+	if len(c.warnings) < maxWords {
+		c.warnings = append(c.warnings, Warning{Origin: at, Directive: name, Text: text})
+	}
+}
+
+// ignore notes a setting without effect.
+func (c *Config) ignore(name string, at Origin) {
+	if len(c.ignored) < maxWords {
+		c.ignored = append(c.ignored, Setting{Origin: at, Directive: name})
+	}
 }

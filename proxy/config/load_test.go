@@ -100,6 +100,7 @@ func TestLoadErrors(t *testing.T) {
 		{name: "rename-command", conf: "rename-command a", want: "lk.conf:1: 'rename-command a': wrong number of arguments", hint: "rename-command takes one or more words"},
 		{name: "binds", conf: "bind " + strings.Repeat("a ", 17), want: "lk.conf:1: 'bind" + strings.Repeat(" a", 17) + "': Too many bind addresses specified.", hint: "bind takes one or more words"},
 		{name: "repeated", conf: strings.Repeat("own a\n", maxWords+1), want: "lk.conf:4097: 'own a': more than 4096 values", hint: "own takes one or more words"},
+		{name: "saves", conf: strings.Repeat("save 1 2\n", maxWords/2+1), want: "lk.conf:2049: 'save 1 2': more than 4096 values", hint: `save takes pairs of seconds and changes such as "3600 1 300 100", or ""`},
 		{name: "directory", conf: "dir /no/such/place", want: "lk.conf:1: 'dir /no/such/place': No such file or directory", hint: "dir takes an existing directory"},
 		{name: "file name", conf: "appendfilename a/b", want: "lk.conf:1: 'appendfilename a/b': appendfilename can't be a path, just a filename", hint: "appendfilename takes one word, in quotes if it has spaces"},
 		{name: "save", conf: "save 1", want: "lk.conf:1: 'save 1': Invalid save parameters", hint: `save takes pairs of seconds and changes such as "3600 1 300 100", or ""`},
