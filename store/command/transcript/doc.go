@@ -51,8 +51,9 @@
 //	=txt:"a"       verbatim string
 //
 // The block belongs to both protocols. A reply of RESP2 is expected in RESP3
-// with both absent kinds as (null); where RESP3 differs in more than that, its
-// reply stands below a line "resp3:".
+// with both absent kinds as (null), and with an array that begins with
+// "message", "subscribe" or one of their kin as a push. Where RESP3 differs in
+// more than that, its reply stands below a line "resp3:".
 //
 // Two lines stand for the absence of a reply: "(no reply)", nothing is read now
 // (a blocked command, CLIENT REPLY OFF), and "(closed)", the server closed the

@@ -298,7 +298,8 @@ func (r Reply) sorted() Reply {
 }
 
 // asRESP3 is what lines of RESP2 are expected to be in RESP3: both kinds of
-// absent values are one there.
+// absent values are one there, and the arrays of publish and subscribe are
+// pushes.
 func asRESP3(lines []string) []string {
 	out := slices.Clone(lines)
 	for i, line := range out {
@@ -307,5 +308,14 @@ func asRESP3(lines []string) []string {
 			out[i] = line[:len(line)-len(s)] + "(null)"
 		}
 	}
+	if len(out) > 1 && out[0][0] == '*' && slices.Contains(pushKinds, strings.TrimLeft(out[1], " ")) {
+		out[0] = ">" + out[0][1:]
+	}
 	return out
+}
+
+var pushKinds = []string{
+	`"subscribe"`, `"psubscribe"`, `"ssubscribe"`,
+	`"unsubscribe"`, `"punsubscribe"`, `"sunsubscribe"`,
+	`"message"`, `"pmessage"`, `"smessage"`,
 }

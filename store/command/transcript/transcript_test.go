@@ -184,9 +184,9 @@ func TestRecord(t *testing.T) {
 		"  ? unordered\n", "  ? unordered\n  *1\n    \"k\"\n",
 		"| INCR n\n| INCR n\n", "| INCR n\n| INCR n\n  :1\n  :2\n",
 		"PEXPIRE k 10000\n", "PEXPIRE k 10000\n  :1\n",
-		"SUBSCRIBE news\n", "SUBSCRIBE news\n  *3\n    \"subscribe\"\n    \"news\"\n    :1\n  resp3:\n  >3\n    \"subscribe\"\n    \"news\"\n    :1\n",
+		"SUBSCRIBE news\n", "SUBSCRIBE news\n  *3\n    \"subscribe\"\n    \"news\"\n    :1\n",
 		"PUBLISH news hi\n", "PUBLISH news hi\n  :1\n",
-		"@sub .read\n", "@sub .read\n  *3\n    \"message\"\n    \"news\"\n    \"hi\"\n  resp3:\n  >3\n    \"message\"\n    \"news\"\n    \"hi\"\n",
+		"@sub .read\n", "@sub .read\n  *3\n    \"message\"\n    \"news\"\n    \"hi\"\n",
 		"KILL ID ${id}\n.read\n", "KILL ID ${id}\n  :1\n.read\n  (closed)\n",
 	).Replace(unrecorded)
 	if got := string(f.Bytes()); got != want {
