@@ -280,11 +280,7 @@ func (k *Key) SetStringOwned(v []byte, ttl TTL) {
 		e = k.e.clone()
 		k.e, k.owned = e, true
 	} else {
-		e = &entry{key: string(k.name), db: int32(k.db), vol: -1}
-		if k.base != nil {
-			e.vol = k.base.vol
-		}
-		k.e, k.owned = e, true
+		e = k.create()
 	}
 	e.kind, e.str, e.raw = String, v, false
 	k.private = true
@@ -349,27 +345,60 @@ func grow(old, need int) int {
 	return need + 1<<20
 }
 
-// SetRange overwrites the bytes of a String, which must exist, from off on; a
-// gap is filled with zeros. It returns the new length.
+// SetRange overwrites the bytes from off on; a gap, and an absent key, is filled
+// with zeros first. v must not be empty. It returns the new length.
 func (k *Key) SetRange(off int, v []byte) int {
-	e := k.own()
-	need := off + len(v)
-	if need > len(e.str) {
-		old := len(e.str)
+	var e *entry
+	if k.see() == nil {
+		e = k.create()
+	} else {
+		e = k.own()
+	}
+	old, need := len(e.str), off+len(v)
+	switch {
+	case need <= old:
+		k.saveBytes(e.str[off:need])
+	case need <= cap(e.str) && (k.private || k.tx.mode == short):
+		// As in Append. What lies in the spare bytes may be left from a longer
+		// value that was undone.
+		if off < old {
+			k.saveBytes(e.str[off:])
+		}
+		e.str = e.str[:need]
+		if off > old {
+			clear(e.str[old:off])
+		}
+	default:
 		grown := make([]byte, need, grow(old, need))
 		copy(grown, e.str)
-		copy(grown[off:], v)
 		e.str = grown
 		k.private = true
-	} else {
-		u := undo{k: k, off: off, old: append(make([]byte, 0, len(v)), e.str[off:need]...)}
-		k.tx.undo = append(k.tx.undo, u)
-		copy(e.str[off:], v)
 	}
+	copy(e.str[off:], v)
 	e.raw = true
 	k.tx.effects = append(k.tx.effects, Effect{Op: OpSetRange, DB: k.logical, Key: k.name, Value: e.str[off:need:need], N: int64(off)})
 	return len(e.str)
 }
+
+// saveBytes makes an undo record of bytes that are about to be overwritten.
+func (k *Key) saveBytes(at []byte) {
+	k.tx.undo = append(k.tx.undo, undo{k: k, at: at, old: append(make([]byte, 0, len(at)), at...)})
+}
+
+// create makes an empty String of an absent key.
+func (k *Key) create() *entry {
+	k.begin()
+	e := &entry{key: string(k.name), db: int32(k.db), vol: -1, kind: String, access: k.tx.s.second.Load()}
+	if k.base != nil {
+		e.vol = k.base.vol
+	}
+	k.e, k.owned, k.private, k.rel = e, true, true, 0
+	return e
+}
+
+// SetRaw marks a String, which must exist, as if it was changed in place: the
+// result of BITOP answers raw to OBJECT ENCODING, whatever its bytes.
+func (k *Key) SetRaw() { k.own().raw = true }
 
 // SetExpiry sets, replaces or (with NoTTL) removes the expiry of a key that
 // exists. A time that has passed deletes the key.

@@ -57,7 +57,7 @@ func (tx *Tx) undoTo(n int) {
 		case u.whole:
 			tx.undoWhole(u)
 		case u.old != nil:
-			copy(u.k.e.str[u.off:], u.old)
+			copy(u.at, u.old)
 		default:
 			k := u.k
 			k.e = u.e

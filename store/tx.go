@@ -84,9 +84,10 @@ type undo struct {
 	rel     int64
 	saved   uint32
 
-	// A change in place: old bytes at off, nothing else.
+	// A change in place: what the bytes at held, nothing else. They may by now
+	// belong to a value that the key no longer has.
+	at  []byte
 	old []byte
-	off int
 
 	// A change of whole databases.
 	flushed []bool

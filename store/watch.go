@@ -181,3 +181,6 @@ func (tx *Tx) WatchedExpired(w *Watcher) bool {
 	}
 	return false
 }
+
+// Len is the number of watched keys.
+func (w *Watcher) Len() int { return len(w.keys) }

@@ -16,6 +16,8 @@ type Engine struct {
 	Table *Table
 	Store *store.Store
 	Log   *slog.Logger
+	// Host is the server around the engine, for the handlers of its room.
+	Host any
 
 	// Busy is how long a script may hold a key before those who want it get
 	// -BUSY, in ns (busy-reply-threshold).
@@ -46,11 +48,10 @@ const fewKeys = 8
 // Run runs a command of a client in a transaction of its own. The command's
 // Spec is known, its arity right, and the client may run it.
 func (e *Engine) Run(c *Call) {
-	mark := c.Reply.Mark()
 	spec, tx := c.Spec, c.S.Tx
 	c.E, c.Tx = e, tx
 	if spec.Access == Free {
-		e.exec(c, mark)
+		e.exec(c, c.Reply.Mark())
 		return
 	}
 	tx.Begin()
@@ -79,6 +80,9 @@ func (e *Engine) Run(c *Call) {
 			return
 		}
 	}
+	// A wait for keys may have sent off the replies before this one, so the
+	// mark is taken anew after each.
+	mark := c.Reply.Mark()
 	e.exec(c, mark)
 	for tx.Clash() {
 		c.Reply.Rewind(mark)
@@ -87,6 +91,7 @@ func (e *Engine) Run(c *Call) {
 			e.waitFailed(c, err)
 			return
 		}
+		mark = c.Reply.Mark()
 		e.exec(c, mark)
 	}
 	if c.undo {

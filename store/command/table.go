@@ -12,9 +12,14 @@ import (
 // made; modules add and remove theirs while the server runs. Look-ups take no
 // lock.
 type Table struct {
-	mu     sync.Mutex
-	byName atomic.Pointer[map[string]*Spec]
+	mu      sync.Mutex
+	byName  atomic.Pointer[map[string]*Spec]
+	version atomic.Uint64
 }
+
+// Version grows whenever commands are added or removed, so that whoever keeps a
+// Spec knows when to look it up again.
+func (t *Table) Version() uint64 { return t.version.Load() }
 
 // NewTable puts the families together. A bad Spec is an error that names it.
 func NewTable(families ...[]*Spec) (*Table, error) {
@@ -55,6 +60,7 @@ func (t *Table) Add(module string, specs []*Spec) error {
 		next[s.Name] = s
 	}
 	t.byName.Store(&next)
+	t.version.Add(1)
 	return nil
 }
 
@@ -69,6 +75,7 @@ func (t *Table) Remove(module string) {
 		}
 	}
 	t.byName.Store(&next)
+	t.version.Add(1)
 }
 
 // check refuses an entry that cannot be right.

@@ -1,0 +1,378 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy/resp"
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// flushAt is how many bytes of replies are gathered before they are written,
+// even though the batch goes on.
+const flushAt = 64 << 10
+
+// client is one connection. Its goroutine owns it, but for the fields that say
+// otherwise.
+type client struct {
+	s    *Server
+	id   int64
+	conn net.Conn
+	r    *resp.Reader
+	w    resp.Writer
+	lim  resp.Limits
+	out  output
+	sess command.Session
+	call command.Call
+	wait store.Wait
+
+	// The command that was looked up last: pipelines repeat themselves.
+	lastName  []byte
+	lastSpec  *command.Spec
+	lastTable uint64 // version of the table that it was found in
+
+	multi    *multi
+	watcher  store.Watcher
+	subs     subscriptions
+	forwards []forwarded // replies to come from the upstream, by place in w
+	reply    replyMode
+	quitting bool // close after what has been answered is written
+	lsn      uint64
+
+	created  time.Time
+	proto    atomic.Int32 // of sess, for those who push
+	lastUsed atomic.Int64 // Unix seconds of the last command
+	done     chan struct{}
+	doneOnce sync.Once
+	draining atomic.Bool
+	busy     atomic.Bool // within a batch
+
+	// What others read (CLIENT LIST, CLIENT KILL), under mu.
+	mu      sync.Mutex
+	name    string
+	libName string
+	libVer  string
+	user    string
+	lastCmd *command.Spec
+	authed  bool
+	noEvict bool
+	shown   snapshot
+}
+
+// snapshot are the facts of CLIENT LIST that the client's goroutine keeps,
+// copied at the end of each batch for others to read.
+type snapshot struct {
+	db, sub, psub, ssub, multi, proto int
+	qbuf, qbufFree, argvMem, multiMem int
+	obl, rbs                          int
+	watching                          int
+	netIn, netOut                     int64
+	flagMulti, flagNoTouch            bool
+	dirty                             bool
+	blocked                           bool
+}
+
+// replyMode is CLIENT REPLY.
+type replyMode uint8
+
+const (
+	replyOn replyMode = iota
+	replyOff
+	replySkipNext // SKIP: not this reply (none is sent) but the next
+	replySkip
+)
+
+func newClient(s *Server, conn net.Conn) *client {
+	c := &client{s: s, id: s.clients.nextID(), conn: conn, created: time.Now(), done: make(chan struct{}), user: "default"}
+	c.lastUsed.Store(c.created.Unix())
+	c.lim.Grow = s.growQuery
+	c.r = resp.NewReader(countingReader{c}, &c.lim)
+	c.out.init(c)
+	c.sess.Tx = s.store.NewTx()
+	c.setProto(2)
+	c.sess.Client = c
+	c.wait = store.Wait{Done: c.done, Parked: c.park}
+	c.sess.Wait = &c.wait
+	c.authed = s.auth.Load() == nil
+	s.limits(c)
+	s.clients.add(c)
+	return c
+}
+
+// countingReader counts what comes in.
+type countingReader struct{ c *client }
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.c.conn.Read(p)
+	if n > 0 {
+		r.c.s.stats.netIn.Add(int64(n))
+	}
+	return n, err
+}
+
+// ID, Name, User and Addr implement command.Client.
+func (c *client) ID() int64 { return c.id }
+
+// Name is what CLIENT SETNAME set.
+func (c *client) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// User is who the client has authenticated as.
+func (c *client) User() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.user
+}
+
+// Addr is the client's address as CLIENT LIST shows it.
+func (c *client) Addr() string { return showAddr(c.conn.RemoteAddr(), c.conn.LocalAddr()) }
+
+// serve reads, executes and answers until the connection ends.
+func (c *client) serve() {
+	defer c.close()
+	fresh := true // the next command begins a batch
+	for {
+		if fresh && c.draining.Load() {
+			return
+		}
+		args, frame, err := c.r.Next()
+		if err != nil {
+			c.readFailed(err)
+			return
+		}
+		if fresh {
+			c.beginBatch()
+			fresh = false
+		}
+		c.execute(args, frame)
+		if c.quitting {
+			c.flush()
+			return
+		}
+		if !c.r.Buffered() {
+			if c.endBatch() != nil {
+				return
+			}
+			fresh = true
+		} else if c.w.Len() >= flushAt || len(c.forwards) >= maxForwards {
+			if c.flush() != nil {
+				return
+			}
+			c.sess.BeginBatch()
+		}
+	}
+}
+
+func (c *client) beginBatch() {
+	c.busy.Store(true)
+	c.s.limits(c)
+	c.wait.Busy = time.Duration(c.s.engine.Busy.Load())
+	c.sess.BeginBatch()
+}
+
+func (c *client) endBatch() error {
+	c.lastUsed.Store(int64(c.s.seconds()))
+	c.snapshot()
+	err := c.flush()
+	c.busy.Store(false)
+	return err
+}
+
+func (c *client) readFailed(err error) {
+	var bad *resp.ProtocolError
+	switch {
+	case errors.As(err, &bad):
+		c.s.stats.errorReply(bad.Reply)
+		c.w.Error(bad.Reply)
+		c.flush()
+	case errors.Is(err, resp.ErrQueryLimit):
+		c.s.stats.queryLimit.Add(1)
+		c.s.log.Warn("a client sent more than client-query-buffer-limit in one command and was closed", "client", c.id)
+	case errors.Is(err, errQueryMemory):
+		c.s.stats.queryLimit.Add(1)
+		c.s.log.Warn("the commands that clients have half sent exceed client-query-memory-limit; a client was closed", "client", c.id)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+	default:
+		c.s.log.Debug("a connection was lost", "client", c.id, "err", err)
+	}
+}
+
+// flush sends off all replies gathered, in their order, when what they tell is
+// durable.
+func (c *client) flush() error {
+	c.sess.FlushStats()
+	if lsn := max(c.lsn, c.sess.Tx.TakeLSN()); lsn != 0 {
+		c.lsn = 0
+		if err := c.s.store.Wait(lsn); err != nil {
+			// Whether the writes have lasted is unknown; saying either would lie.
+			c.s.log.Error("the effect log failed after an append; closing a client whose outcome is unknown", "client", c.id, "err", err)
+			c.kill()
+			return err
+		}
+	}
+	if len(c.forwards) != 0 {
+		if err := c.joinForwards(); err != nil {
+			return err
+		}
+	}
+	if c.w.Len() == 0 {
+		return nil
+	}
+	err := c.out.write(c.w.Bytes())
+	c.w.Reset()
+	return err
+}
+
+// park is called before the client's goroutine waits for a key. What was
+// answered before leaves now; and if the wait lasts, the socket is watched, so
+// that one who goes away does not keep its place.
+func (c *client) park() func() {
+	c.flush()
+	c.setBlocked(true)
+	w := &socketWatch{c: c, ended: make(chan struct{})}
+	timer := time.AfterFunc(watchAfter, w.run)
+	return func() {
+		if !timer.Stop() {
+			w.stop()
+		}
+		c.setBlocked(false)
+	}
+}
+
+// watchAfter is how long a wait lasts before its socket is watched.
+const watchAfter = 20 * time.Millisecond
+
+// socketWatch reads ahead while the client's own goroutine waits.
+type socketWatch struct {
+	c       *client
+	mu      sync.Mutex
+	stopped bool
+	ended   chan struct{}
+}
+
+func (w *socketWatch) run() {
+	defer close(w.ended)
+	for {
+		w.mu.Lock()
+		stopped := w.stopped
+		w.mu.Unlock()
+		if stopped {
+			return
+		}
+		_, err := w.c.r.ReadAhead()
+		switch {
+		case err == nil:
+		case errors.Is(err, resp.ErrReadAheadFull):
+			return // it is alive and talkative; its end will be seen later
+		default:
+			var timeout net.Error
+			if !errors.As(err, &timeout) || !timeout.Timeout() {
+				w.c.end()
+			}
+			return
+		}
+	}
+}
+
+func (w *socketWatch) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
+	w.c.conn.SetReadDeadline(time.Unix(1, 0)) // ends the Read under way
+	<-w.ended
+	w.c.conn.SetReadDeadline(time.Time{})
+}
+
+// end lets whatever the client waits for go. Any goroutine may call it.
+func (c *client) end() { c.doneOnce.Do(func() { close(c.done) }) }
+
+// kill ends the client at once. Any goroutine may call it.
+func (c *client) kill() {
+	c.end()
+	c.conn.Close()
+}
+
+// drain lets the client finish the batch that it is in and ends it then.
+func (c *client) drain() {
+	c.draining.Store(true)
+	c.conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+// close is the end of the client's goroutine.
+func (c *client) close() {
+	c.end()
+	c.releaseForwards()
+	c.s.hub.leave(c)
+	c.s.monitor.leave(c)
+	c.s.store.Unwatch(&c.watcher)
+	c.sess.FlushStats()
+	c.out.close()
+	c.conn.Close()
+	c.r.Release()
+	c.s.clients.remove(c)
+}
+
+// mayBeSilent tells whether timeout does not concern the client: it listens to
+// channels, or waits for a key.
+func (c *client) mayBeSilent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown.sub+c.shown.psub+c.shown.ssub > 0 || c.shown.blocked || c.out.isShared()
+}
+
+func (c *client) setBlocked(on bool) {
+	c.mu.Lock()
+	c.shown.blocked = on
+	c.mu.Unlock()
+}
+
+// snapshot copies what others may see.
+func (c *client) snapshot() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sn := &c.shown
+	sn.db, sn.proto = c.sess.DB, c.sess.Proto
+	sn.sub, sn.psub, sn.ssub = len(c.subs.channels), len(c.subs.patterns), len(c.subs.shard)
+	sn.multi = -1
+	sn.multiMem = 0
+	if c.multi != nil {
+		sn.multi = len(c.multi.queue)
+		sn.multiMem = c.multi.bytes
+	}
+	sn.watching = c.watcher.Len()
+	sn.dirty = c.watcher.Dirty()
+	sn.flagNoTouch = c.sess.NoTouch
+	sn.qbuf = c.r.Unread()
+	sn.qbufFree = max(0, c.r.QueryMemory()-sn.qbuf)
+	sn.rbs = c.w.Cap()
+	c.lastCmd = c.lastSpec
+}
+
+// setProto changes the client's protocol version.
+func (c *client) setProto(version int) {
+	c.sess.Proto = version
+	c.proto.Store(int32(version))
+	c.w.SetProto(version)
+}
+
+// growQuery keeps all clients' query buffers together under one cap.
+func (s *Server) growQuery(delta int) error {
+	now := s.queryMemory.Add(int64(delta))
+	if delta > 0 {
+		if limit := s.maxQueries.Load(); limit > 0 && now > limit {
+			s.queryMemory.Add(-int64(delta))
+			return errQueryMemory
+		}
+	}
+	return nil
+}
+
+var errQueryMemory = errors.New("proxy: query buffers of all clients exceed client-query-memory-limit")

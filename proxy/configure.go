@@ -1,0 +1,160 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// configure takes the directives over and follows their changes.
+func (s *Server) configure() error {
+	follow := map[string]func(){
+		"maxmemory":                  func() { s.store.SetMaxMemory(s.cfg.Memory("maxmemory")) },
+		"notify-keyspace-events":     func() { s.store.SetNotify(notifyClasses(s.cfg.KeyspaceEvents())) },
+		"requirepass":                func() { s.auth.Store(newPassword(s.cfg.String("requirepass"))) },
+		"busy-reply-threshold":       func() { s.engine.Busy.Store(s.cfg.Int("busy-reply-threshold") * int64(time.Millisecond)) },
+		"proto-max-bulk-len":         func() { s.engine.MaxValue.Store(s.cfg.Memory("proto-max-bulk-len")) },
+		"slowlog-log-slower-than":    func() { s.setSlowAfter(s.cfg.Int("slowlog-log-slower-than")) },
+		"client-query-memory-limit":  func() { s.maxQueries.Store(s.cfg.Memory("client-query-memory-limit")) },
+		"client-query-buffer-limit":  func() { s.maxQuery.Store(s.cfg.Memory("client-query-buffer-limit")) },
+		"client-output-buffer-limit": s.applyBufferLimits,
+	}
+	for name, apply := range follow {
+		apply()
+		s.cfg.OnChange(name, func(_, _ string) error { apply(); return nil })
+	}
+	r, err := newRouter(s, s.cfg)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		s.router.Store(r)
+	}
+	return nil
+}
+
+// limits brings a client's input limits up to date.
+func (s *Server) limits(c *client) {
+	c.lim.MaxBulk = int(s.engine.MaxValue.Load())
+	c.lim.MaxQuery = int(s.maxQuery.Load())
+	c.lim.Authenticated = c.authed || s.auth.Load() == nil
+}
+
+// setSlowAfter takes slowlog-log-slower-than, in microseconds; negative: never.
+func (s *Server) setSlowAfter(micro int64) {
+	if micro < 0 {
+		s.engine.SlowAfter.Store(-1)
+		return
+	}
+	s.engine.SlowAfter.Store(micro * 1000)
+}
+
+func (s *Server) applyBufferLimits() {
+	normal, _, pubsub := s.cfg.BufferLimits()
+	s.bufferLimit.Store(&bufferLimits{normal, pubsub})
+}
+
+// notifyClasses are the bits of notify-keyspace-events' canonical text.
+func notifyClasses(text string) uint32 {
+	var classes uint32
+	for _, ch := range text {
+		switch ch {
+		case 'A':
+			classes |= store.NotifyGeneric | store.NotifyString | store.NotifyList | store.NotifySet | store.NotifyHash |
+				store.NotifyZset | store.NotifyExpired | store.NotifyEvicted | store.NotifyStream | store.NotifyModule
+		case 'K':
+			classes |= store.NotifyKeyspace
+		case 'E':
+			classes |= store.NotifyKeyevent
+		case 'g':
+			classes |= store.NotifyGeneric
+		case '$':
+			classes |= store.NotifyString
+		case 'l':
+			classes |= store.NotifyList
+		case 's':
+			classes |= store.NotifySet
+		case 'h':
+			classes |= store.NotifyHash
+		case 'z':
+			classes |= store.NotifyZset
+		case 'x':
+			classes |= store.NotifyExpired
+		case 'e':
+			classes |= store.NotifyEvicted
+		case 't':
+			classes |= store.NotifyStream
+		case 'd':
+			classes |= store.NotifyModule
+		case 'm':
+			classes |= store.NotifyMiss
+		case 'n':
+			classes |= store.NotifyNew
+		}
+	}
+	if classes&(store.NotifyKeyspace|store.NotifyKeyevent) == 0 {
+		return 0 // without K or E nothing is ever sent
+	}
+	return classes
+}
+
+// bindAddress is one word of the bind directive.
+type bindAddress struct {
+	address  string
+	optional bool // "-": it may be missing
+}
+
+func bindAddresses(words []string) []bindAddress {
+	var out []bindAddress
+	for _, w := range words {
+		b := bindAddress{address: w}
+		if rest, ok := strings.CutPrefix(w, "-"); ok {
+			b.address, b.optional = rest, true
+		}
+		// IPv6 may be switched off on this machine; the loopback default must
+		// not fail for that.
+		if b.address == "::1" {
+			b.optional = true
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func listenTCP(address string, port, _ int) (net.Listener, error) {
+	network := "tcp"
+	switch address {
+	case "*":
+		network, address = "tcp4", "0.0.0.0"
+	case "::*":
+		network, address = "tcp6", "::"
+	}
+	l, err := net.Listen(network, net.JoinHostPort(address, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(address, strconv.Itoa(port)), err)
+	}
+	return l, nil
+}
+
+// showAddr is an address as CLIENT LIST shows it.
+func showAddr(remote, local net.Addr) string {
+	if _, ok := remote.(*net.UnixAddr); ok {
+		return local.String() + ":0"
+	}
+	return remote.String()
+}
+
+// newRunID is 40 random hex digits.
+func newRunID() string {
+	var b [20]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+func (s *Server) seconds() int64 { return s.clock.NowMilli() / 1000 }

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"bytes"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// execute judges one command, in the order in which Redis does, and runs,
+// queues, forwards or refuses it.
+func (c *client) execute(args [][]byte, frame []byte) {
+	mark := c.w.Len()
+	c.dispatch(args, frame)
+	switch c.reply {
+	case replyOn:
+	case replySkipNext:
+		c.reply = replySkip
+	case replySkip:
+		c.w.Rewind(mark)
+		c.dropForwards(mark)
+		c.reply = replyOn
+	case replyOff:
+		c.w.Rewind(mark)
+		c.dropForwards(mark)
+	}
+}
+
+func (c *client) dispatch(args [][]byte, frame []byte) {
+	spec := c.lastSpec
+	if spec == nil || len(spec.Sub) != 0 || spec.Parent() != nil || !bytes.Equal(args[0], c.lastName) || c.lastTable != c.s.engine.Table.Version() {
+		if spec = c.s.engine.Table.Lookup(args[0]); spec != nil && len(spec.Sub) == 0 {
+			c.lastName = append(c.lastName[:0], args[0]...)
+			c.lastTable = c.s.engine.Table.Version()
+		} else {
+			c.lastName = c.lastName[:0]
+		}
+	}
+	if spec == nil {
+		_, msg := c.s.engine.Table.Find(args)
+		c.refuse(nil, msg)
+		return
+	}
+	if len(spec.Sub) != 0 || spec.Arity > 0 && len(args) != spec.Arity || len(args) < -spec.Arity {
+		found, msg := spec.Resolve(args)
+		if found == nil {
+			c.lastSpec = spec
+			c.refuse(spec, msg)
+			return
+		}
+		spec = found
+	}
+	c.lastSpec = spec
+	if !c.authed && spec.Flags&command.NoAuth == 0 {
+		if c.mustAuth() {
+			c.refuse(spec, command.ErrNoAuth)
+			return
+		}
+	}
+	if c.subs.any.Load() && c.sess.Proto == 2 && !allowedWhileSubscribed(spec) {
+		c.refuse(spec, "ERR Can't execute '"+spec.FullName()+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+		return
+	}
+	call := &c.call
+	*call = command.Call{E: c.s.engine, S: &c.sess, Spec: spec, Args: args, Tx: c.sess.Tx, Reply: &c.w, Frame: frame}
+	if c.multi != nil && !runsInMulti(spec) {
+		c.queue(call)
+		return
+	}
+	if c.s.pause.active.Load() {
+		c.s.pause.hold(c, spec)
+	}
+	if r := c.s.router.Load(); r != nil && r.forward(c, call) {
+		return
+	}
+	c.s.engine.Run(call)
+}
+
+// refuse answers a command that is not run. Within MULTI it spoils the
+// transaction.
+func (c *client) refuse(spec *command.Spec, msg string) {
+	if c.multi != nil {
+		c.multi.spoiled = true
+	}
+	if spec != nil {
+		spec.Usage().Rejected.Add(1)
+	}
+	c.s.stats.errorReply(msg)
+	c.w.Error(msg)
+}
+
+func allowedWhileSubscribed(spec *command.Spec) bool {
+	switch spec.Name {
+	case "ping", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe", "quit", "reset":
+		return spec.Parent() == nil
+	}
+	return false
+}
+
+// runsInMulti are the commands that act at once within MULTI.
+func runsInMulti(spec *command.Spec) bool {
+	if spec.Parent() != nil {
+		return false
+	}
+	switch spec.Name {
+	case "exec", "discard", "multi", "watch", "quit", "reset":
+		return true
+	}
+	return false
+}

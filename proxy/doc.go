@@ -1,0 +1,15 @@
+// Package proxy serves clients: it listens, reads commands, decides who owns
+// their keys, and runs them on the store or hands them to the upstream. It
+// brings the commands that concern connections, transactions, publish and
+// subscribe, and the server itself.
+//
+// The names that matter are Server and Options. Each client is one goroutine
+// that reads, executes and answers; what others send to it (messages, monitor
+// lines) goes through its output queue and a second goroutine that only such
+// clients have.
+//
+// Guaranteed: replies leave in the order of their commands, whoever executed
+// them; nothing that a client sends ends the process or changes another
+// client's state; a reply leaves only when all that it tells is as durable as
+// the effect log promises.
+package proxy

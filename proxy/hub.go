@@ -1,0 +1,223 @@
+package proxy
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/latchkey-proxy/latchkey/proxy/resp"
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/glob"
+)
+
+// hub knows who listens to what and hands messages out. It is the store's Sink:
+// what transactions publish arrives here in the order of their commits.
+//
+// Its mutex is taken before an output's.
+type hub struct {
+	s        *Server
+	mu       sync.RWMutex
+	channels topics
+	shard    topics
+	patterns topics
+
+	listening atomic.Int64 // channels, shard channels and patterns in use
+}
+
+// topics are the channels, or the patterns, that somebody listens to.
+type topics struct {
+	byName map[string]*listeners
+	order  []string // as they were first wanted
+}
+
+// listeners are the clients of one channel, in the order in which they came.
+type listeners struct {
+	clients []*client
+	at      map[*client]int
+}
+
+// subscriptions are what one client listens to; they belong to its goroutine,
+// but for any.
+type subscriptions struct {
+	channels, patterns, shard map[string]struct{}
+	any                       atomic.Bool
+}
+
+func newHub(s *Server) *hub {
+	h := &hub{s: s}
+	for _, t := range []*topics{&h.channels, &h.shard, &h.patterns} {
+		t.byName = make(map[string]*listeners)
+	}
+	return h
+}
+
+func (l *listeners) add(c *client) {
+	if _, there := l.at[c]; there {
+		return
+	}
+	l.at[c] = len(l.clients)
+	l.clients = append(l.clients, c)
+}
+
+func (l *listeners) remove(c *client) {
+	at, there := l.at[c]
+	if !there {
+		return
+	}
+	copy(l.clients[at:], l.clients[at+1:])
+	l.clients = l.clients[:len(l.clients)-1]
+	delete(l.at, c)
+	for i := at; i < len(l.clients); i++ {
+		l.at[l.clients[i]] = i
+	}
+}
+
+// listen adds c to a topic and, under the hub's mutex, queues the confirmation,
+// so that no message can come before it nor be lost after it.
+func (h *hub) listen(t *topics, name string, c *client, confirm []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l := t.byName[name]
+	if l == nil {
+		l = &listeners{at: make(map[*client]int)}
+		t.byName[name] = l
+		h.listening.Add(1)
+		if t == &h.patterns {
+			t.order = append(t.order, name)
+		}
+	}
+	l.add(c)
+	c.out.push(confirm)
+}
+
+// unlisten removes c and queues the confirmation, if there is one.
+func (h *hub) unlisten(t *topics, name string, c *client, confirm []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := t.byName[name]; l != nil {
+		l.remove(c)
+		if len(l.clients) == 0 {
+			delete(t.byName, name)
+			h.listening.Add(-1)
+			if i := slices.Index(t.order, name); i >= 0 {
+				t.order = slices.Delete(t.order, i, i+1)
+			}
+		}
+	}
+	if confirm != nil {
+		c.out.push(confirm)
+	}
+}
+
+// leave removes a client that has gone, or RESET, from everything.
+func (h *hub) leave(c *client) {
+	for name := range c.subs.channels {
+		h.unlisten(&h.channels, name, c, nil)
+	}
+	for name := range c.subs.shard {
+		h.unlisten(&h.shard, name, c, nil)
+	}
+	for name := range c.subs.patterns {
+		h.unlisten(&h.patterns, name, c, nil)
+	}
+	c.subs.channels, c.subs.shard, c.subs.patterns = nil, nil, nil
+	c.subs.any.Store(false)
+}
+
+// message is one message, encoded once for each protocol that is wanted.
+type message struct {
+	kind, pattern    string
+	channel, payload []byte
+	frames           [2][]byte
+}
+
+func (m *message) frame(proto int) []byte {
+	f := &m.frames[proto-2]
+	if *f == nil {
+		var w resp.Writer
+		w.SetProto(proto)
+		if m.pattern != "" || m.kind == "pmessage" {
+			w.Push(4)
+			w.BulkString(m.kind)
+			w.BulkString(m.pattern)
+		} else {
+			w.Push(3)
+			w.BulkString(m.kind)
+		}
+		w.Bulk(m.channel)
+		w.Bulk(m.payload)
+		*f = w.Bytes()
+	}
+	return *f
+}
+
+// publish hands a message to all who listen to the channel, directly or by a
+// pattern, and returns how many that were.
+func (h *hub) publish(channel, payload []byte) int {
+	if h.listening.Load() == 0 {
+		return 0
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	n := 0
+	if l := h.channels.byName[string(channel)]; l != nil {
+		m := message{kind: "message", channel: channel, payload: payload}
+		n += h.send(l, &m)
+	}
+	for _, p := range h.patterns.order {
+		if glob.Match([]byte(p), channel, false) {
+			m := message{kind: "pmessage", pattern: p, channel: channel, payload: payload}
+			n += h.send(h.patterns.byName[p], &m)
+		}
+	}
+	return n
+}
+
+// publishShard is publish for shard channels, which patterns do not reach.
+func (h *hub) publishShard(channel, payload []byte) int {
+	if h.listening.Load() == 0 {
+		return 0
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	l := h.shard.byName[string(channel)]
+	if l == nil {
+		return 0
+	}
+	return h.send(l, &message{kind: "smessage", channel: channel, payload: payload})
+}
+
+func (h *hub) send(l *listeners, m *message) int {
+	for _, c := range l.clients {
+		c.out.push(m.frame(int(c.proto.Load())))
+	}
+	return len(l.clients)
+}
+
+// Deliver implements store.Sink.
+func (h *hub) Deliver(ev *store.Event) {
+	switch ev.Kind {
+	case store.EventPublish:
+		h.publish(ev.Channel, ev.Payload)
+	case store.EventSPublish:
+		h.publishShard(ev.Channel, ev.Payload)
+	case store.EventKeyspace:
+		h.keyspace(ev)
+	}
+}
+
+// keyspace turns an event into the messages that are asked for.
+func (h *hub) keyspace(ev *store.Event) {
+	classes := h.s.store.Notify()
+	if classes&ev.Class == 0 || h.listening.Load() == 0 {
+		return
+	}
+	db := strconv.Itoa(ev.DB)
+	if classes&store.NotifyKeyspace != 0 {
+		h.publish(append([]byte("__keyspace@"+db+"__:"), ev.Payload...), ev.Channel)
+	}
+	if classes&store.NotifyKeyevent != 0 {
+		h.publish(append([]byte("__keyevent@"+db+"__:"), ev.Channel...), ev.Payload)
+	}
+}

@@ -1,0 +1,282 @@
+package proxy
+
+import (
+	"slices"
+
+	"github.com/latchkey-proxy/latchkey/proxy/resp"
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/glob"
+)
+
+const subscribeFlags = command.PubSub | command.NoScript | command.Loading | command.Stale
+
+var pubsubCommands = []*command.Spec{
+	{
+		Name: "subscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: subscribe,
+		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to subscribe to.",
+		Summary: "Listens for messages published to channels.", Syntax: "channel [channel ...]",
+	},
+	{
+		Name: "unsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: unsubscribe,
+		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to unsubscribe.",
+		Summary: "Stops listening to channels, or to all.", Syntax: "[channel [channel ...]]",
+	},
+	{
+		Name: "psubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: psubscribe,
+		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to subscribe to.",
+		Summary: "Listens for messages published to channels that match patterns.", Syntax: "pattern [pattern ...]",
+	},
+	{
+		Name: "punsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: punsubscribe,
+		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to unsubscribe.",
+		Summary: "Stops listening to patterns, or to all.", Syntax: "[pattern [pattern ...]]",
+	},
+	{
+		Name: "ssubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: ssubscribe,
+		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
+		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to subscribe to.",
+		Summary: "Listens for messages published to shard channels.", Syntax: "shardchannel [shardchannel ...]",
+	},
+	{
+		Name: "sunsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: sunsubscribe,
+		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey | command.KeyIncomplete}},
+		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to unsubscribe.",
+		Summary: "Stops listening to shard channels, or to all.", Syntax: "[shardchannel [shardchannel ...]]",
+	},
+	{
+		Name: "publish", Arity: 3, Access: command.Free, Handler: publish,
+		Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
+		Group: "pubsub", Since: "2.0.0", Complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
+		Summary: "Sends a message to a channel.", Syntax: "channel message",
+		Differs: "Inside a transaction or script the message leaves at its commit; the reply counts who listens at that moment of the call.",
+	},
+	{
+		Name: "spublish", Arity: 3, Access: command.Free, Handler: spublish,
+		Keys:  []command.KeySpec{{Begin: 1, Flags: command.KeyNotKey}},
+		Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
+		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
+		Summary: "Sends a message to a shard channel.", Syntax: "shardchannel message",
+	},
+	{
+		Name: "pubsub", Arity: -2, Access: command.Free, Group: "pubsub", Since: "2.8.0", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands that inspect publish and subscribe.",
+		Help: []string{
+			"CHANNELS [<pattern>]",
+			"    Return the currently active channels matching a <pattern> (default: '*').",
+			"NUMPAT",
+			"    Return number of subscriptions to patterns.",
+			"NUMSUB [<channel> ...]",
+			"    Return the number of subscribers for the specified channels, excluding",
+			"    pattern subscriptions(default: no channels).",
+			"SHARDCHANNELS [<pattern>]",
+			"    Return the currently active shard level channels matching a <pattern> (default: '*').",
+			"SHARDNUMSUB [<shardchannel> ...]",
+			"    Return the number of subscribers for the specified shard level channel(s)",
+		},
+		Sub: []*command.Spec{
+			{
+				Name: "channels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubChannels,
+				Group: "pubsub", Since: "2.8.0", Complexity: "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)",
+				Summary: "Lists the channels that somebody listens to.", Syntax: "[pattern]",
+			},
+			{
+				Name: "numpat", Arity: 2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumPat,
+				Group: "pubsub", Since: "2.8.0", Complexity: "O(1)",
+				Summary: "Counts the patterns that somebody listens to.",
+			},
+			{
+				Name: "numsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumSub,
+				Group: "pubsub", Since: "2.8.0", Complexity: "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
+				Summary: "Counts who listens to channels.", Syntax: "[channel [channel ...]]",
+			},
+			{
+				Name: "shardchannels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardChannels,
+				Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).",
+				Summary: "Lists the shard channels that somebody listens to.", Syntax: "[pattern]",
+			},
+			{
+				Name: "shardnumsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardNumSub,
+				Group: "pubsub", Since: "7.0.0", Complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
+				Summary: "Counts who listens to shard channels.", Syntax: "[shardchannel [shardchannel ...]]",
+			},
+			command.HelpSpec("pubsub", "6.2.0"),
+		},
+	},
+}
+
+func subscribe(c *command.Call)   { asClient(c).subscribe(c, "subscribe") }
+func psubscribe(c *command.Call)  { asClient(c).subscribe(c, "psubscribe") }
+func ssubscribe(c *command.Call)  { asClient(c).subscribe(c, "ssubscribe") }
+func unsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "unsubscribe") }
+
+func punsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "punsubscribe") }
+func sunsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "sunsubscribe") }
+
+// topic is what a command listens to: the hub's side and the client's.
+func (c *client) topic(kind string) (*topics, *map[string]struct{}) {
+	switch kind {
+	case "psubscribe", "punsubscribe":
+		return &c.s.hub.patterns, &c.subs.patterns
+	case "ssubscribe", "sunsubscribe":
+		return &c.s.hub.shard, &c.subs.shard
+	}
+	return &c.s.hub.channels, &c.subs.channels
+}
+
+// count is the number that confirmations carry: shard channels count alone.
+func (s *subscriptions) count(kind string) int {
+	if kind == "ssubscribe" || kind == "sunsubscribe" {
+		return len(s.shard)
+	}
+	return len(s.channels) + len(s.patterns)
+}
+
+func (c *client) subscribe(call *command.Call, kind string) {
+	// As Redis: a script or MULTI of a RESP2 client cannot change how the
+	// client reads its replies, but MULTI is let through for old times' sake.
+	t, mine := c.topic(kind)
+	c.beginPushes()
+	if *mine == nil {
+		*mine = make(map[string]struct{})
+	}
+	for _, arg := range call.Args[1:] {
+		name := string(arg)
+		(*mine)[name] = struct{}{}
+		c.subs.any.Store(true)
+		c.s.hub.listen(t, name, c, c.confirmation(kind, arg, c.subs.count(kind)))
+	}
+}
+
+func (c *client) unsubscribe(call *command.Call, kind string) {
+	t, mine := c.topic(kind)
+	c.beginPushes()
+	names := call.Args[1:]
+	if len(names) == 0 {
+		for name := range *mine {
+			names = append(names, []byte(name))
+		}
+		slices.SortFunc(names, slices.Compare)
+		if len(names) == 0 {
+			c.out.push(c.confirmation(kind, nil, c.subs.count(kind)))
+			return
+		}
+	}
+	for _, arg := range names {
+		delete(*mine, string(arg))
+		c.s.hub.unlisten(t, string(arg), c, c.confirmation(kind, arg, c.subs.count(kind)))
+	}
+	c.subs.any.Store(len(c.subs.channels)+len(c.subs.patterns)+len(c.subs.shard) > 0)
+}
+
+// beginPushes makes the client one that others may write to. What it was
+// answered before goes into the queue first.
+func (c *client) beginPushes() {
+	c.out.share()
+	c.flush()
+}
+
+func (c *client) confirmation(kind string, name []byte, count int) []byte {
+	var w resp.Writer
+	w.SetProto(c.sess.Proto)
+	w.Push(3)
+	w.BulkString(kind)
+	if name == nil {
+		w.Null()
+	} else {
+		w.Bulk(name)
+	}
+	w.Int(int64(count))
+	return w.Bytes()
+}
+
+func publish(c *command.Call) { publishTo(c, store.EventPublish) }
+
+func spublish(c *command.Call) { publishTo(c, store.EventSPublish) }
+
+func publishTo(c *command.Call, kind store.EventKind) {
+	h := asServer(c).hub
+	if c.From == command.FromClient {
+		if kind == store.EventPublish {
+			c.Reply.Int(int64(h.publish(c.Args[1], c.Args[2])))
+		} else {
+			c.Reply.Int(int64(h.publishShard(c.Args[1], c.Args[2])))
+		}
+		return
+	}
+	// Part of a transaction: the message leaves with it, or never.
+	c.Tx.Emit(store.Event{Kind: kind, Channel: slices.Clone(c.Args[1]), Payload: slices.Clone(c.Args[2])})
+	c.Reply.Int(int64(h.audience(kind, c.Args[1])))
+}
+
+// audience is how many a message to the channel would reach now.
+func (h *hub) audience(kind store.EventKind, channel []byte) int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	t := &h.channels
+	if kind == store.EventSPublish {
+		t = &h.shard
+	}
+	n := 0
+	if l := t.byName[string(channel)]; l != nil {
+		n = len(l.clients)
+	}
+	if kind == store.EventPublish {
+		for _, p := range h.patterns.order {
+			if glob.Match([]byte(p), channel, false) {
+				n += len(h.patterns.byName[p].clients)
+			}
+		}
+	}
+	return n
+}
+
+func pubsubChannels(c *command.Call)      { listTopics(c, &asServer(c).hub.channels) }
+func pubsubShardChannels(c *command.Call) { listTopics(c, &asServer(c).hub.shard) }
+
+func listTopics(c *command.Call, t *topics) {
+	if len(c.Args) > 3 {
+		c.Err(command.UnknownSubcommand(c.Spec, c.Args[1]))
+		return
+	}
+	h := asServer(c).hub
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var names []string
+	for name := range t.byName {
+		if len(c.Args) == 2 || glob.Match(c.Args[2], []byte(name), false) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	c.Reply.Array(len(names))
+	for _, name := range names {
+		c.Reply.BulkString(name)
+	}
+}
+
+func pubsubNumPat(c *command.Call) {
+	h := asServer(c).hub
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	c.Reply.Int(int64(len(h.patterns.byName)))
+}
+
+func pubsubNumSub(c *command.Call)      { countTopics(c, &asServer(c).hub.channels) }
+func pubsubShardNumSub(c *command.Call) { countTopics(c, &asServer(c).hub.shard) }
+
+func countTopics(c *command.Call, t *topics) {
+	h := asServer(c).hub
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	names := c.Args[2:]
+	c.Reply.Array(2 * len(names))
+	for _, name := range names {
+		c.Reply.Bulk(name)
+		n := 0
+		if l := t.byName[string(name)]; l != nil {
+			n = len(l.clients)
+		}
+		c.Reply.Int(int64(n))
+	}
+}

@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
+	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/glob"
+)
+
+// owner says whose keys a command names.
+type owner uint8
+
+const (
+	ownerNone     owner = iota // it names no keys
+	ownerSelf                  // latchkey's
+	ownerUpstream              // the upstream's
+	ownerMixed                 // of both: refused
+)
+
+// router knows which keys are latchkey's when there is an upstream. Without one
+// there is no router: all keys are.
+type router struct {
+	pool   *upstream.Pool
+	baseDB int // the upstream's database for our database 0
+	own    []ownRule
+}
+
+// ownRule is one `own [dbN/]PATTERN`.
+type ownRule struct {
+	db      int // -1: every database
+	pattern []byte
+}
+
+func newRouter(s *Server, cfg *config.Config) (*router, error) {
+	up, ok := cfg.Upstream()
+	if !ok {
+		return nil, nil
+	}
+	rules, err := ownRules(cfg.Strings("own"))
+	if err != nil {
+		return nil, err
+	}
+	pool, err := upstream.Open(upstream.Options{
+		URL: cfg.String("upstream"), Conns: int(cfg.Int("upstream-connections")),
+		Databases: int(cfg.Int("databases")) + up.DB, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &router{pool: pool, baseDB: up.DB, own: rules}, nil
+}
+
+func ownRules(patterns []string) ([]ownRule, error) {
+	var rules []ownRule
+	for _, p := range patterns {
+		rule := ownRule{db: -1, pattern: []byte(p)}
+		if rest, ok := strings.CutPrefix(p, "db"); ok {
+			if n, pattern, ok := strings.Cut(rest, "/"); ok {
+				if db, err := strconv.Atoi(n); err == nil {
+					if db < 0 {
+						return nil, fmt.Errorf("own %s: the database must not be negative", p)
+					}
+					rule = ownRule{db, []byte(pattern)}
+				}
+			}
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+func (r *router) close() { r.pool.Close() }
+
+// owns tells whether a key of a logical database is latchkey's.
+func (r *router) owns(db int, key []byte) bool {
+	for i := range r.own {
+		rule := &r.own[i]
+		if (rule.db < 0 || rule.db == db) && glob.Match(rule.pattern, key, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// owner says whose keys the command names.
+func (r *router) owner(c *command.Call) owner {
+	whose := ownerNone
+	c.EachKey(func(db int, name []byte) {
+		o := ownerUpstream
+		if r.owns(db, name) {
+			o = ownerSelf
+		}
+		switch whose {
+		case ownerNone:
+			whose = o
+		case o:
+		default:
+			whose = ownerMixed
+		}
+	})
+	return whose
+}
+
+// ownerOfAll says whose keys the commands of a transaction name.
+func (r *router) ownerOfAll(c *client, queue []queued) owner {
+	whose := ownerNone
+	s := command.Session{DB: c.sess.DB}
+	for i := range queue {
+		q := &queue[i]
+		call := command.Call{E: c.s.engine, S: &s, Spec: q.spec, Args: q.args}
+		o := r.owner(&call)
+		if o == ownerNone && r.keyless(q.spec) {
+			o = ownerUpstream
+		}
+		if q.spec.Name == "select" && q.spec.Parent() == nil {
+			// It would change the upstream connection that others share too.
+			if db, ok := command.ParseInt(q.args[1]); ok && db >= 0 && db < int64(c.s.store.Databases()) {
+				s.DB = int(db)
+			}
+			o = ownerSelf
+		}
+		switch {
+		case o == ownerNone || whose == o:
+		case whose == ownerNone:
+			whose = o
+		default:
+			whose = ownerMixed
+		}
+	}
+	return whose
+}
+
+// keyless tells whether a command without keys concerns the keyspace behind us
+// rather than ours. What belongs to the connection, to scripts or to this
+// server is ours.
+func (r *router) keyless(spec *command.Spec) bool {
+	if spec.Parent() != nil {
+		return false
+	}
+	switch spec.Name {
+	case "keys", "scan", "randomkey", "dbsize", "flushdb", "flushall", "swapdb", "wait", "waitaof":
+		return true
+	}
+	return false
+}
+
+// forwarded is a reply to come: it stands at a place among the local replies.
+type forwarded struct {
+	at   int // offset in the client's reply buffer
+	call *upstream.Call
+}
+
+// maxForwards bounds the commands of one client that are under way.
+const maxForwards = 1024
+
+// forward hands a command to the upstream if its keys are there, and tells
+// whether it was answered, now or later.
+func (r *router) forward(cl *client, c *command.Call) bool {
+	o := r.owner(c)
+	switch {
+	case o == ownerMixed:
+		cl.refuse(c.Spec, command.ErrCrossOwner)
+		return true
+	case o == ownerSelf:
+		return false
+	case o == ownerNone && !r.keyless(c.Spec):
+		return false
+	}
+	switch {
+	case c.Spec.Name == "watch":
+		return false // its handler refuses
+	case o == ownerNone && len(r.own) != 0 && (c.Spec.Name == "flushall" || c.Spec.Name == "flushdb" || c.Spec.Name == "swapdb"):
+		cl.refuse(c.Spec, command.ErrCrossOwner+" ("+c.Spec.Name+" concerns both; send it to each)")
+		return true
+	case c.Spec.Flags&command.Blocking != 0:
+		cl.refuse(c.Spec, "ERR blocking commands on keys of the upstream are not supported yet")
+		return true
+	}
+	c.Spec.Usage().Calls.Add(1)
+	call := r.pool.Do(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)})
+	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
+	return true
+}
+
+// rawCommand are the bytes of a command as the upstream wants them: an inline
+// command is encoded anew.
+func rawCommand(c *command.Call) []byte {
+	if len(c.Frame) > 0 && c.Frame[0] == '*' {
+		return c.Frame
+	}
+	return encode(c.Args)
+}
+
+func encode(args [][]byte) []byte {
+	b := append([]byte{'*'}, strconv.Itoa(len(args))...)
+	b = append(b, "\r\n"...)
+	for _, a := range args {
+		b = append(b, '$')
+		b = strconv.AppendInt(b, int64(len(a)), 10)
+		b = append(b, "\r\n"...)
+		b = append(b, a...)
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+// forwardBlock runs a whole transaction on the upstream, as one block that no
+// other client's commands can come between.
+func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
+	block := make([][]byte, 0, len(queue)+2)
+	block = append(block, encode([][]byte{[]byte("MULTI")}))
+	for i := range queue {
+		block = append(block, encode(queue[i].args))
+	}
+	block = append(block, encode([][]byte{[]byte("EXEC")}))
+	call := r.pool.DoBlock(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Sticky: uint64(cl.id)}, block...)
+	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
+}
+
+// joinForwards waits for the upstream's replies and puts each in its place.
+func (c *client) joinForwards() error {
+	local := c.w.Bytes()
+	var joined []byte
+	at := 0
+	for i := range c.forwards {
+		f := &c.forwards[i]
+		joined = append(joined, local[at:f.at]...)
+		at = f.at
+		frame, err := f.call.Wait(c.done)
+		switch {
+		case err == nil:
+			joined = append(joined, frame...)
+		case errors.Is(err, upstream.ErrCanceled):
+			c.releaseForwards()
+			return err
+		default:
+			msg := err.Error()
+			c.s.stats.errorReply(msg)
+			joined = append(joined, '-')
+			joined = append(joined, msg...)
+			joined = append(joined, "\r\n"...)
+		}
+	}
+	joined = append(joined, local[at:]...)
+	c.releaseForwards()
+	c.w.Reset()
+	c.w.Raw(joined)
+	return nil
+}
+
+func (c *client) releaseForwards() {
+	for i := range c.forwards {
+		c.forwards[i].call.Release()
+	}
+	clear(c.forwards)
+	c.forwards = c.forwards[:0]
+}
+
+// dropForwards abandons the replies to come behind mark (CLIENT REPLY OFF).
+func (c *client) dropForwards(mark int) {
+	for n := len(c.forwards); n > 0 && c.forwards[n-1].at >= mark; n-- {
+		c.forwards[n-1].call.Release()
+		c.forwards = c.forwards[:n-1]
+	}
+}
