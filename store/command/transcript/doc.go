@@ -75,6 +75,7 @@
 //	? any                 anything at all
 //	? rest                in an aggregate: its other elements, whatever they are
 //	? unordered           the aggregate on the next line, in any order
+//	? set                 the array on the next line in any order, a set in RESP3
 //
 // A REGEXP sees bytes as the characters of Latin-1: \xff is one byte. Behind the
 // first six, "-> name" keeps the value, and ${name} in a later

@@ -77,7 +77,7 @@ func (p *patternParser) next(depth int) (pattern, error) {
 		return pattern{}, fmt.Errorf("want a value %d spaces deep, have %q", 2*depth, line)
 	}
 	p.at++
-	if s == "? unordered" {
+	if s == "? unordered" || s == "? set" {
 		if p.at == len(p.lines) {
 			return pattern{unordered: true}, nil // not recorded yet: matches nothing
 		}
@@ -169,7 +169,7 @@ func parseMatcher(s string) (pattern, error) {
 		}
 		pat.expr = expr
 	default:
-		return pat, fmt.Errorf("unknown matcher %q; known are int, double, bulk, verbatim, status, error, array, any, rest, unordered", word)
+		return pat, fmt.Errorf("unknown matcher %q; known are int, double, bulk, verbatim, status, error, array, any, rest, unordered, set", word)
 	}
 	return pat, nil
 }
@@ -298,14 +298,17 @@ func (r Reply) sorted() Reply {
 }
 
 // asRESP3 is what lines of RESP2 are expected to be in RESP3: both kinds of
-// absent values are one there, and the arrays of publish and subscribe are
-// pushes.
+// absent values are one there, the arrays of publish and subscribe are pushes,
+// and "? set" makes an array a set.
 func asRESP3(lines []string) []string {
 	out := slices.Clone(lines)
 	for i, line := range out {
 		s := strings.TrimLeft(line, " ")
 		if s == "(nil)" || s == "(nil array)" {
 			out[i] = line[:len(line)-len(s)] + "(null)"
+		}
+		if i > 0 && strings.HasPrefix(s, "*") && strings.HasSuffix(out[i-1], "? set") {
+			out[i] = line[:len(line)-len(s)] + "~" + s[1:]
 		}
 	}
 	if len(out) > 1 && out[0][0] == '*' && slices.Contains(pushKinds, strings.TrimLeft(out[1], " ")) {

@@ -217,8 +217,18 @@ func (p *player) skips(sec *Section) (string, error) {
 // empty brings the server back to where a section begins.
 func (p *player) empty() error {
 	for _, c := range slices.Backward(p.config) {
-		if r, err := p.ask("CONFIG", "SET", c[0], c[1]); err != nil || r.Kind == Error {
-			return fmt.Errorf("CONFIG SET %s %q, to restore it: %s %w", c[0], c[1], r.Text, err)
+		r, err := p.ask("CONFIG", "GET", c[0])
+		if err != nil {
+			return err
+		}
+		if len(r.Elems) == 2 && r.Elems[1].Text == c[1] {
+			continue // the section's CONFIG SET was refused, or restored it
+		}
+		if r, err = p.ask("CONFIG", "SET", c[0], c[1]); err != nil {
+			return err
+		}
+		if r.Kind == Error {
+			return fmt.Errorf("CONFIG SET %s %q, to restore it: %s", c[0], c[1], r.Text)
 		}
 	}
 	p.config = nil
