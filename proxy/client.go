@@ -44,6 +44,7 @@ type client struct {
 	quitting bool // close after what has been answered is written
 	lsn      uint64
 
+	local    bool // over loopback or a unix socket
 	created  time.Time
 	proto    atomic.Int32 // of sess, for those who push
 	lastUsed atomic.Int64 // Unix seconds of the last command
@@ -99,6 +100,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.wait = store.Wait{Done: c.done, Parked: c.park}
 	c.sess.Wait = &c.wait
 	c.authed = s.auth.Load() == nil
+	c.local = isLoopback(conn.RemoteAddr())
 	s.limits(c)
 	s.clients.add(c)
 	return c

@@ -143,7 +143,7 @@ func hello(c *command.Call) {
 	r.BulkString("server")
 	r.BulkString("redis")
 	r.BulkString("version")
-	r.BulkString(redisVersion)
+	r.BulkString(RedisVersion)
 	r.BulkString("proto")
 	r.Int(int64(cl.sess.Proto))
 	r.BulkString("id")

@@ -5,10 +5,10 @@ import "github.com/latchkey-proxy/latchkey/store/command"
 var (
 	clientCommands        []*command.Spec
 	serverCommands        []*command.Spec
-	configCommands        []*command.Spec
 	introspectionCommands []*command.Spec
-	clusterCommands       []*command.Spec
 )
 
 // replyModules is the list of modules in HELLO.
 func (s *Server) replyModules(c *command.Call) { c.Reply.Array(0) }
+
+func (s *Server) resetStats() {}

@@ -250,6 +250,12 @@ func (s *Server) allowed(addr net.Addr) bool {
 	if !s.cfg.Bool("protected-mode") || s.auth.Load() != nil {
 		return true
 	}
+	return isLoopback(addr)
+}
+
+// isLoopback tells whether an address is this machine's: loopback or a unix
+// socket.
+func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
 	return !ok || tcp.IP.IsLoopback()
 }

@@ -2,8 +2,8 @@ package proxy
 
 import "sync/atomic"
 
-// redisVersion is the version of Redis whose commands latchkey answers as.
-const redisVersion = "7.2.6"
+// RedisVersion is the version of Redis whose commands latchkey answers as.
+const RedisVersion = "7.2.6"
 
 // stats are the counters of INFO stats that belong to no other room.
 type stats struct {
