@@ -1,5 +1,7 @@
 package store
 
+import "unsafe"
+
 // Kind is the type of an entry's value.
 type Kind uint8
 
@@ -22,28 +24,54 @@ func (k Kind) String() string {
 
 // entry is one key with its value. Once installed in a shard it is changed only
 // by a transaction that holds the shard's latch; locked transactions change a
-// copy and install that. Its key string is shared with the map's.
+// copy and install that. Its key never changes.
 type entry struct {
-	key    string
-	str    []byte // value of a String; its bytes up to len are views of handlers
+	value
+	key string
+	vol int32 // place in the shard's volatile list, -1: not in it
+	db  int32 // physical database
+
+	short [shortKey]byte // the bytes of key, when they fit
+}
+
+// value is what a transaction changes of an entry, and undoes.
+type value struct {
+	str    []byte // of a String; its bytes up to len are views of handlers
 	expire int64  // Unix ms, 0: none
 	access uint32 // coarse clock of the last access, in seconds
-	vol    int32  // place in the shard's volatile list, -1: not in it
-	db     int32  // physical database
 	kind   Kind
 	raw    bool // was changed in place: OBJECT ENCODING answers raw
 }
 
-// What an entry costs beside its bytes: the struct, its slot in the map and the
-// headers of its allocations.
+// shortKey is the length up to which a key stands within its entry, so that
+// comparing it costs no further cache miss.
+const shortKey = 28
+
+// newEntry returns an entry for a copy of name, not yet in any database.
+func newEntry(name []byte) *entry {
+	e := &entry{vol: -1}
+	if len(name) > 0 && len(name) <= shortKey {
+		copy(e.short[:], name)
+		e.key = unsafe.String(&e.short[0], len(name))
+	} else {
+		e.key = string(name)
+	}
+	return e
+}
+
+// What an entry costs beside its bytes: the struct, its slots in the index and
+// the headers of its allocations.
 const (
-	entryOverhead = 80 + 40
+	entryOverhead = 96 + 24
 	volSlot       = 8
 )
 
 // size is what the entry counts for maxmemory, in bytes.
 func (e *entry) size() int64 {
-	n := int64(entryOverhead) + allocSize(len(e.key)) + allocSize(cap(e.str))
+	n := int64(entryOverhead) + allocSize(cap(e.str))
+	if len(e.key) > shortKey {
+		n += allocSize(len(e.key))
+	}
 	if e.expire != 0 {
 		n += volSlot
 	}
@@ -67,5 +95,8 @@ func allocSize(n int) int64 {
 
 func (e *entry) clone() *entry {
 	c := *e
+	if len(c.key) > 0 && len(c.key) <= shortKey {
+		c.key = unsafe.String(&c.short[0], len(c.key))
+	}
 	return &c
 }

@@ -89,11 +89,11 @@ func (s *Store) expireShard(sh *shard) int {
 	}
 	for _, e := range c.dead {
 		db, size := int(e.db), e.size()
-		sh.remove(e)
+		hash := s.hash([]byte(e.key))
+		sh.remove(hash, e)
 		s.account(db, -1, -1, -size)
 		if len(sh.watch) != 0 {
-			name := []byte(e.key)
-			sh.touchWatched(db, s.hash(name), name, true)
+			sh.touchWatched(db, hash, []byte(e.key), true)
 		}
 	}
 	sh.lsn = lsn

@@ -36,7 +36,7 @@ func (k *Key) load() {
 	if k.tx.flushed != nil && k.tx.flushed[k.db] {
 		return
 	}
-	e := k.sh.get(k.db, k.name)
+	e := k.sh.get(k.db, k.hash, k.name)
 	if e == nil {
 		return
 	}
@@ -91,9 +91,9 @@ func (k *Key) install() {
 		}
 		bytes += k.e.size()
 		entries++
-		sh.put(k.e, base)
+		sh.put(k.hash, k.e, base)
 	case base != nil:
-		sh.remove(base)
+		sh.remove(k.hash, base)
 	}
 	s.account(k.db, entries, volatile, bytes)
 	sh.lsn = k.tx.lsn
@@ -110,7 +110,7 @@ func (k *Key) save() {
 	}
 	tx.undo = append(tx.undo, undo{k: k, e: k.e, changed: k.changed, owned: k.owned, private: k.private, signal: k.signal, rel: k.rel, saved: k.saved})
 	if k.e != nil {
-		tx.undo[len(tx.undo)-1].val = *k.e
+		tx.undo[len(tx.undo)-1].val = k.e.value
 	}
 	k.saved = tx.epoch + 1
 }
@@ -388,7 +388,8 @@ func (k *Key) saveBytes(at []byte) {
 // create makes an empty String of an absent key.
 func (k *Key) create() *entry {
 	k.begin()
-	e := &entry{key: string(k.name), db: int32(k.db), vol: -1, kind: String, access: k.tx.s.second.Load()}
+	e := newEntry(k.name)
+	e.db, e.kind, e.access = int32(k.db), String, k.tx.s.second.Load()
 	if k.base != nil {
 		e.vol = k.base.vol
 	}

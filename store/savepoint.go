@@ -62,7 +62,7 @@ func (tx *Tx) undoTo(n int) {
 			k := u.k
 			k.e = u.e
 			if k.e != nil {
-				*k.e = u.val
+				k.e.value = u.val
 			}
 			k.changed, k.owned, k.private, k.signal = u.changed, u.owned, u.private, u.signal
 			k.rel, k.saved = u.rel, u.saved

@@ -41,7 +41,13 @@ func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 	}
 	if tx.flushed == nil || !tx.flushed[phys] {
 		sh.latch.Lock()
-		for name, e := range sh.dbs[phys] {
+		x := &sh.dbs[phys]
+		for i := range x.slots {
+			e := x.slots[i].e
+			if e == nil {
+				continue
+			}
+			name := e.key
 			if e.expire != 0 && e.expire <= now {
 				continue
 			}

@@ -12,7 +12,7 @@ type shard struct {
 	latch sync.Mutex
 
 	// All below is read and written under the latch.
-	dbs     []map[string]*entry // by physical database, made when needed
+	dbs     []index             // by physical database
 	vol     []*entry            // entries that have an expiry, in no order
 	locks   map[uint64]*keyLock // by lockHash
 	watch   map[uint64]*watchedKey
@@ -23,18 +23,13 @@ type shard struct {
 	_     [48]byte // a shard's latch shares no cache line with another's
 }
 
-func (sh *shard) get(db int, name []byte) *entry {
-	return sh.dbs[db][string(name)]
+func (sh *shard) get(db int, hash uint64, name []byte) *entry {
+	return sh.dbs[db].get(hash, name)
 }
 
 // put installs e as the value of its key in place of old, which is the entry
 // there now or nil.
-func (sh *shard) put(e, old *entry) {
-	m := sh.dbs[e.db]
-	if m == nil {
-		m = make(map[string]*entry)
-		sh.dbs[e.db] = m
-	}
+func (sh *shard) put(hash uint64, e, old *entry) {
 	if old != e {
 		if old != nil {
 			e.vol = old.vol
@@ -44,7 +39,7 @@ func (sh *shard) put(e, old *entry) {
 		} else {
 			e.vol = -1
 		}
-		m[e.key] = e
+		sh.dbs[e.db].set(hash, e, old)
 	}
 	switch {
 	case e.expire != 0 && e.vol < 0:
@@ -56,8 +51,8 @@ func (sh *shard) put(e, old *entry) {
 }
 
 // remove deletes old, which is installed.
-func (sh *shard) remove(old *entry) {
-	delete(sh.dbs[old.db], old.key)
+func (sh *shard) remove(hash uint64, old *entry) {
+	sh.dbs[old.db].remove(hash, old)
 	if old.vol >= 0 {
 		sh.dropVolatile(old)
 	}
@@ -79,17 +74,21 @@ func (sh *shard) dropVolatile(e *entry) {
 
 // clear empties a database and returns how many entries and bytes went.
 func (sh *shard) clear(db int) (n, bytes int64) {
-	m := sh.dbs[db]
-	if len(m) == 0 {
+	x := &sh.dbs[db]
+	if x.n == 0 {
 		return 0, 0
 	}
-	for _, e := range m {
+	for i := range x.slots {
+		e := x.slots[i].e
+		if e == nil {
+			continue
+		}
 		n++
 		bytes += e.size()
 		if e.vol >= 0 {
 			sh.dropVolatile(e)
 		}
 	}
-	sh.dbs[db] = nil
+	*x = index{}
 	return n, bytes
 }

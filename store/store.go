@@ -87,7 +87,7 @@ func New(o Options) (*Store, error) {
 	}
 	for i := range s.shards {
 		s.shards[i].index = uint16(i)
-		s.shards[i].dbs = make([]map[string]*entry, o.Databases)
+		s.shards[i].dbs = make([]index, o.Databases)
 	}
 	s.gate.init()
 	s.fence.start(o.FenceMark, o.Clock.NowMicro())

@@ -76,7 +76,7 @@ type keyRef struct {
 type undo struct {
 	k       *Key
 	e       *entry
-	val     entry
+	val     value
 	changed bool
 	owned   bool
 	private bool

@@ -27,6 +27,9 @@ type watchedKey struct {
 	next *watchedKey
 }
 
+// plain is the hash of the key alone.
+func (wk *watchedKey) plain() uint64 { return wk.hash ^ lockHash(0, wk.db) }
+
 type watch struct {
 	w *Watcher
 	// expired: the key's time had already passed when it was watched, so that
@@ -61,7 +64,7 @@ func (s *Store) Watch(w *Watcher, db int, name []byte) {
 			return
 		}
 	}
-	e := sh.get(phys, name)
+	e := sh.get(phys, hash, name)
 	expired := e != nil && e.expire != 0 && e.expire <= s.clock.NowMilli()
 	wk.by = append(wk.by, watch{w, expired})
 	w.keys = append(w.keys, watchRef{sh, wk, db})
@@ -139,7 +142,7 @@ func (sh *shard) touchWatchedDB(db, other int) {
 			if wk.db != db {
 				continue
 			}
-			if sh.get(db, wk.name) != nil || other >= 0 && sh.get(other, wk.name) != nil {
+			if sh.get(db, wk.plain(), wk.name) != nil || other >= 0 && sh.get(other, wk.plain(), wk.name) != nil {
 				for _, x := range wk.by {
 					x.w.dirty.Store(true)
 				}
@@ -165,7 +168,7 @@ func (tx *Tx) WatchedExpired(w *Watcher) bool {
 			r.sh.latch.Lock()
 		}
 		gone := false
-		if e := r.sh.get(r.key.db, r.key.name); e != nil && e.expire != 0 && e.expire <= now {
+		if e := r.sh.get(r.key.db, r.key.plain(), r.key.name); e != nil && e.expire != 0 && e.expire <= now {
 			for i := range r.key.by {
 				if r.key.by[i].w == w && !r.key.by[i].expired {
 					gone = true

@@ -149,7 +149,7 @@ func (sh *shard) moveWatched(before, after []int32) {
 	for _, wk := range all {
 		for wk != nil {
 			next := wk.next
-			plain := wk.hash ^ lockHash(0, wk.db)
+			plain := wk.plain()
 			wk.db = to[wk.db]
 			wk.hash = lockHash(plain, wk.db)
 			wk.next = sh.watch[wk.hash]
