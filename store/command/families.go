@@ -1,0 +1,11 @@
+package command
+
+// Families returns the tables of all data families, for NewTable. The Specs are
+// made anew by every call.
+func Families() [][]*Spec {
+	return [][]*Spec{
+		stringCommands(),
+		compareCommands(),
+		bitCommands(),
+	}
+}
