@@ -110,6 +110,7 @@ func (c *fakeConn) echo() {
 type fakeUpstream struct {
 	script  func(n int, c *fakeConn)
 	refuse  func(n int) error // of the n-th dial; may be nil
+	delay   time.Duration     // of each dial
 	dials   atomic.Int32
 	dialing atomic.Int32
 	most    atomic.Int32 // dials at the same time
@@ -124,6 +125,7 @@ func (f *fakeUpstream) dial(ctx context.Context, network, address string) (net.C
 	}
 	n := int(f.dials.Add(1)) - 1
 	f.times = append(f.times, time.Now())
+	time.Sleep(f.delay)
 	if f.refuse != nil {
 		if err := f.refuse(n); err != nil {
 			return nil, err

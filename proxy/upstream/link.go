@@ -251,7 +251,8 @@ func (l *link) serve(w *wire) {
 	written := 0 // of last
 	for l.awaitWork(w) {
 		// Who was made runnable together with this writer may add to the batch; a turn of the
-		// scheduler is cheaper than a system call.
+		// scheduler is cheaper than a system call (BenchmarkForward, 50 clients without pipelining:
+		// a third of the time).
 		runtime.Gosched()
 		last, out = l.take(out)
 		l.flight.push(last)

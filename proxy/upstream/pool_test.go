@@ -16,7 +16,7 @@ import (
 
 func TestRepliesGoToWhoAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		up := &fakeUpstream{script: greeting(func(_ int, c *fakeConn) { c.echo() })}
+		up := &fakeUpstream{script: greeting(func(_ int, c *fakeConn) { c.echo() }), delay: time.Millisecond}
 		p := up.open(t, Options{Conns: 2})
 		defer p.Close()
 		var clients sync.WaitGroup
@@ -185,6 +185,33 @@ func TestSentAndNotSent(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A command behind a write that hangs fails with the connection; it is not sent on the next one.
+func TestQueuedCommandsEndWithTheirConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := make(chan struct{})
+		up := &fakeUpstream{script: greeting(func(n int, c *fakeConn) {
+			if n == 0 {
+				<-fail
+				return
+			}
+			c.echo()
+		})}
+		p := up.open(t, Options{})
+		defer p.Close()
+		writing := p.Do(request("INCR", "a"))
+		synctest.Wait()
+		queued := p.Do(request("INCR", "b"))
+		time.Sleep(2 * time.Second) // of the bubble: so that the loss is not a young one
+		close(fail)
+		for _, c := range []*Call{writing, queued} {
+			_, err := result(c)
+			wantError(t, "command of which no byte was taken", err, ErrUnavailable, "lost before the command was sent")
+		}
+		got, err := ask(p, request("ECHO", "next"))
+		wantReply(t, "the next command", got, err, bulk("next"))
+	})
 }
 
 func TestBlock(t *testing.T) {
@@ -391,6 +418,44 @@ func TestDownUpstreamIsProbedByOneWithBackoff(t *testing.T) {
 		wantReply(t, "when it is back", got, err, bulk("back"))
 		if s := p.Snapshot(); s.Errors != uint64(failed) {
 			t.Errorf("Errors is %d, want %d", s.Errors, failed)
+		}
+	})
+}
+
+// One failed dial speaks for all who wait for theirs, and nobody waits for the prober's.
+func TestSlowDialsOfADownUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		up := &fakeUpstream{
+			refuse: func(n int) error { return errors.New("no route to host") },
+			delay:  time.Second,
+		}
+		p := up.open(t, Options{Conns: 2})
+		defer p.Close()
+		send := func() (calls []*Call) {
+			for i := range 64 {
+				calls = append(calls, p.Do(Request{DB: i % 16, Proto: 2 + i/16%2, Sticky: uint64(1 + i/32), Raw: cmd("PING")}))
+			}
+			return calls
+		}
+		for _, c := range send() {
+			_, err := result(c)
+			wantError(t, "one of those that waited", err, ErrUnavailable, "no route to host")
+		}
+		if n, d := up.dials.Load(), time.Since(begin); n != 1 || d != time.Second {
+			t.Errorf("64 commands on 64 connections took %d dials and %v to fail, want 1 dial of 1s", n, d)
+		}
+		time.Sleep(500 * time.Millisecond) // of the bubble: into the prober's first dial
+		if n := up.dialing.Load(); n != 1 {
+			t.Fatalf("%d dials are going on half a second after the first failed, want the prober's", n)
+		}
+		begin = time.Now()
+		for _, c := range send() {
+			_, err := result(c)
+			wantError(t, "one while the prober dials", err, ErrUnavailable, "no route to host")
+		}
+		if d := time.Since(begin); d != 0 {
+			t.Errorf("commands waited %v for the prober", d)
 		}
 	})
 }
