@@ -16,6 +16,7 @@ import (
 const (
 	replyTimeout = 5 * time.Second        // for a reply that must come
 	quietTime    = 100 * time.Millisecond // for a frame that must not
+	closeTimeout = time.Second            // for the server to close its side
 )
 
 // conn is one client connection of a section.
@@ -47,6 +48,19 @@ func dialConn(ctx context.Context, target Target, proto int) (*conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// close ends the connection and waits until the server has ended it too, so that
+// what the next section sees (subscribers, watched keys, CLIENT LIST) does not
+// depend on when the server notices.
+func (c *conn) close() {
+	defer c.nc.Close()
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	c.nc.SetReadDeadline(time.Now().Add(closeTimeout))
+	io.Copy(io.Discard, c.nc)
 }
 
 func (c *conn) forget() {

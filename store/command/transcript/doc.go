@@ -73,7 +73,7 @@
 //	? double 1..2         a double in a range, or a bulk string that reads as one
 //	? array               any array, set, map or push
 //	? any                 anything at all
-//	? rest                in an aggregate: its other elements, whatever they are
+//	? rest                in an aggregate: its other elements, however many
 //	? unordered           the aggregate on the next line, in any order
 //	? set                 the array on the next line in any order, a set in RESP3
 //

@@ -123,10 +123,8 @@ func (p *patternParser) next(depth int) (pattern, error) {
 			n *= 2
 		}
 		for range n {
-			if p.at < len(p.lines) && strings.TrimSpace(p.lines[p.at]) == "? rest" {
-				p.at++
-				pat.rest = true
-				break
+			if pat.rest = p.takeRest(depth + 1); pat.rest {
+				return pat, nil
 			}
 			e, err := p.next(depth + 1)
 			if err != nil {
@@ -134,9 +132,19 @@ func (p *patternParser) next(depth int) (pattern, error) {
 			}
 			pat.elems = append(pat.elems, e)
 		}
+		pat.rest = p.takeRest(depth + 1)
 		return pat, nil
 	}
 	return pat, fmt.Errorf("not a reply: %q", s)
+}
+
+// takeRest takes the line that leaves an aggregate's other elements open.
+func (p *patternParser) takeRest(depth int) bool {
+	if p.at == len(p.lines) || p.lines[p.at] != strings.Repeat("  ", depth)+"? rest" {
+		return false
+	}
+	p.at++
+	return true
 }
 
 func parseMatcher(s string) (pattern, error) {

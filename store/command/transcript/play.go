@@ -169,7 +169,7 @@ func (p *player) close() {
 
 func (p *player) closeConns() {
 	for _, c := range p.conns {
-		c.nc.Close()
+		c.close()
 	}
 	p.conns = map[string]*conn{}
 }
@@ -272,6 +272,7 @@ func (p *player) play(sec *Section, res *Result, seen func(*Section, *step, []Re
 		seen(sec, it.step, got, ok)
 	}
 	p.unread(sec, seen)
+	p.closeConns()
 	return p.empty()
 }
 
@@ -330,7 +331,7 @@ func (p *player) step(s *step) ([]Reply, error) {
 	silent := len(s.want2) == 1 && s.want2[0].pattern.kind == noReply
 	switch s.op {
 	case opClose:
-		c.nc.Close()
+		c.close()
 		delete(p.conns, s.conn)
 		return nil, nil
 	case opRead:

@@ -399,3 +399,28 @@ func TestKnownDifferences(t *testing.T) {
 		t.Errorf("a row without sections: error %v, want one that names line 1 and the form", err)
 	}
 }
+
+// TestCompatibilityPage: each row of the page names a command that stands in a
+// transcript, so a typing error is not taken for a difference that went away.
+func TestCompatibilityPage(t *testing.T) {
+	known, err := OpenKnown("../../../docs/COMPATIBILITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range transcripts(t) {
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sec := range f.Sections {
+			for _, it := range sec.items {
+				if it.step != nil {
+					known.Lists(Difference{Path: path, Section: sec.Name, Command: it.step.source[len(it.step.source)-1]})
+				}
+			}
+		}
+	}
+	for _, row := range known.Stale() {
+		t.Errorf("%s:%d: no transcript has %s / %s / %s", known.Path, row.Line, row.Family, row.Section, row.Command)
+	}
+}

@@ -34,11 +34,12 @@ func main() {
 	latchkey := flag.String("latchkey", "", "the latchkey to compare; without it, only redis-server is asked")
 	known := flag.String("known", "docs/COMPATIBILITY.md", "the page that lists the known differences")
 	record := flag.Bool("record", false, "write redis-server's replies into the transcripts")
+	later := flag.Bool("later", false, "the redis-server is a later one than 7.0: play the sections marked only on it too")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *redis, *latchkey, *known, *record, flag.Args())
+	err := run(ctx, *redis, *latchkey, *known, *record, *later, flag.Args())
 	switch {
 	case errors.Is(err, errDiffer):
 		os.Exit(1)
@@ -48,7 +49,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, redis, latchkey, known string, record bool, paths []string) error {
+func run(ctx context.Context, redis, latchkey, known string, record, later bool, paths []string) error {
 	all := len(paths) == 0
 	if all {
 		for _, glob := range []string{"store/command/testdata/*.transcript", "proxy/testdata/*.transcript"} {
@@ -75,14 +76,16 @@ func run(ctx context.Context, redis, latchkey, known string, record bool, paths 
 		return err
 	}
 	defer judge.Stop()
+	target := judge.Target()
+	target.Later = later
 	if record {
-		return recordAll(ctx, judge.Target(), files)
+		return recordAll(ctx, target, files)
 	}
 
 	unexpected := 0
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Println("redis-server")
-	unexpected += compare(ctx, w, judge.Target(), files, &transcript.KnownDifferences{})
+	unexpected += compare(ctx, w, target, files, &transcript.KnownDifferences{})
 	if latchkey != "" {
 		rows, err := transcript.OpenKnown(known)
 		if err != nil {
@@ -94,7 +97,7 @@ func run(ctx context.Context, redis, latchkey, known string, record bool, paths 
 		}
 		defer ours.Stop()
 		target := ours.Target()
-		target.Later = true
+		target.Later = true // latchkey answers as Redis 7.2, and knows the dialects
 		fmt.Println("\nlatchkey")
 		unexpected += compare(ctx, w, target, files, rows)
 		if all {
