@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,7 +91,8 @@ func (s *session) run(args ...[]byte) []byte {
 	return s.w.Bytes()
 }
 
-// do runs a command line of words parted by blanks; "" stands for an empty word.
+// do runs a command line of words parted by blanks; a word may be quoted as in
+// Go, without blanks.
 func (s *session) do(line string) string {
 	return string(s.run(words(line)...))
 }
@@ -125,34 +125,5 @@ func (h *harness) script(lines [][2]string) {
 	h.t.Helper()
 	for _, l := range lines {
 		h.expect(l[0], l[1])
-	}
-}
-
-// serve answers commands on nc until it is closed.
-func serve(e *command.Engine, nc net.Conn) {
-	defer nc.Close()
-	r := resp.NewReader(nc, &resp.Limits{})
-	s := newSession(e)
-	for {
-		args, _, err := r.Next()
-		if err != nil {
-			return
-		}
-		if len(args) == 0 {
-			continue
-		}
-		if len(args) > 1 && strings.EqualFold(string(args[0]), "hello") {
-			version, _ := strconv.Atoi(string(args[1]))
-			s.proto(version)
-			s.w.Reset()
-			s.w.Status("OK")
-			if _, err := nc.Write(s.w.Bytes()); err != nil {
-				return
-			}
-			continue
-		}
-		if _, err := nc.Write(s.run(args...)); err != nil {
-			return
-		}
 	}
 }
