@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -28,6 +26,7 @@ type conn struct {
 	subscribed map[string]map[string]bool // by "", "p" and "s": the channels
 	everSub    bool
 	broken     bool
+	silent     bool // a reply did not come: the next ones are not waited for as long
 }
 
 func dialConn(ctx context.Context, target Target, proto int) (*conn, error) {
@@ -94,7 +93,7 @@ func encode(args []string) []byte {
 // reply reads the reply to args, and puts what was not asked for aside.
 func (c *conn) reply(args []string) (Reply, error) {
 	for {
-		c.nc.SetReadDeadline(time.Now().Add(replyTimeout))
+		c.nc.SetReadDeadline(time.Now().Add(c.patience()))
 		r, err := ReadReply(c.r)
 		if err != nil {
 			return r, err
@@ -106,6 +105,15 @@ func (c *conn) reply(args []string) (Reply, error) {
 		c.note(r)
 		return r, nil
 	}
+}
+
+// patience is how long to wait for a reply. A server that lacks a feature shall
+// not cost the full time again for each line that depends on it.
+func (c *conn) patience() time.Duration {
+	if c.silent {
+		return quietTime
+	}
+	return replyTimeout
 }
 
 // isMessage reports whether r was pushed, rather than being the reply to args.
@@ -191,7 +199,7 @@ func (c *conn) read(wait time.Duration) Reply {
 		c.unread = c.unread[1:]
 		return r
 	}
-	c.nc.SetReadDeadline(time.Now().Add(wait))
+	c.nc.SetReadDeadline(time.Now().Add(min(wait, c.patience())))
 	r, err := ReadReply(c.r)
 	if err != nil {
 		return c.failed(err)
@@ -204,6 +212,7 @@ func (c *conn) read(wait time.Duration) Reply {
 func (c *conn) failed(err error) Reply {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
+		c.silent = true
 		return Reply{Kind: noReply}
 	}
 	c.broken = true
@@ -217,63 +226,4 @@ func isClosed(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) ||
 		errors.As(err, &op)
-}
-
-// expand replaces the variables of a line.
-func expand(line string, vars map[string]string, now time.Time) (string, error) {
-	var b strings.Builder
-	for {
-		before, rest, ok := strings.Cut(line, "${")
-		b.WriteString(before)
-		if !ok {
-			return b.String(), nil
-		}
-		name, after, ok := strings.Cut(rest, "}")
-		if !ok {
-			return "", fmt.Errorf("no } behind ${%s", rest)
-		}
-		line = after
-		value, ok := vars[name]
-		if !ok {
-			var err error
-			if value, err = clock(name, now); err != nil {
-				return "", err
-			}
-		}
-		// The line is split afterwards: the value must stay one word, in
-		// quotes or not.
-		q := quote(value)
-		if !slices.Contains([]byte(" \t"), lastByte(b.String())) {
-			q = q[1 : len(q)-1]
-		}
-		b.WriteString(q)
-	}
-}
-
-func lastByte(s string) byte {
-	if s == "" {
-		return ' '
-	}
-	return s[len(s)-1]
-}
-
-// clock evaluates now, nowms, and either with an integer added.
-func clock(name string, now time.Time) (string, error) {
-	i := strings.IndexAny(name, "+-")
-	var offset int64
-	base := name
-	if i >= 0 {
-		base = name[:i]
-		var err error
-		if offset, err = strconv.ParseInt(name[i:], 10, 64); err != nil {
-			return "", err
-		}
-	}
-	switch base {
-	case "now":
-		return strconv.FormatInt(now.Unix()+offset, 10), nil
-	case "nowms":
-		return strconv.FormatInt(now.UnixMilli()+offset, 10), nil
-	}
-	return "", fmt.Errorf("nothing was kept under the name %s; it is kept by a matcher that ends in -> %s", name, name)
 }

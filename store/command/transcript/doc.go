@@ -80,7 +80,8 @@
 // A REGEXP sees bytes as the characters of Latin-1: \xff is one byte. Behind the
 // first six, "-> name" keeps the value, and ${name} in a later
 // command of the section stands for it. ${now} and ${nowms} are the clock in
-// seconds and milliseconds, and ${now+100} is calculated.
+// seconds and milliseconds, ${now+100} is calculated, and ${ab*1000} is "ab" a
+// thousand times.
 //
 // # The player's own lines
 //

@@ -14,6 +14,7 @@ import (
 const (
 	noReply Kind = 'w' // "(no reply)"
 	closed  Kind = 'c' // "(closed)"
+	notSent Kind = 'x' // "(not sent: why)"; no transcript expects it
 )
 
 var words = map[string]Kind{

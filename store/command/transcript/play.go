@@ -341,7 +341,11 @@ func (p *player) step(s *step) ([]Reply, error) {
 		}
 		return []Reply{c.read(wait)}, nil
 	case opRaw:
-		if err := c.send([]byte(s.raw)); err != nil && !isClosed(err) {
+		raw, err := expandBytes(s.raw, p.vars, time.Now())
+		if err != nil {
+			return []Reply{{Kind: notSent, Text: err.Error()}}, nil
+		}
+		if err := c.send([]byte(raw)); err != nil && !isClosed(err) {
 			return nil, err
 		}
 		if silent {
@@ -357,9 +361,11 @@ func (p *player) commands(c *conn, s *step, silent bool) ([]Reply, error) {
 	var out []byte
 	var all [][]string
 	for _, cmd := range s.cmds {
-		line, err := expand(cmd, p.vars, time.Now())
+		line, err := expandLine(cmd, p.vars, time.Now())
 		if err != nil {
-			return nil, err
+			// A reply above was not the expected one: that is the difference,
+			// and this line is one too.
+			return []Reply{{Kind: notSent, Text: err.Error()}}, nil
 		}
 		args, err := splitWords(line)
 		if err != nil {

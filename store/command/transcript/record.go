@@ -67,6 +67,9 @@ func (s *step) record(proto int, got []Reply) ([]frame, error) {
 	want := s.want(proto)
 	var out []frame
 	for i, g := range got {
+		if g.Kind == notSent {
+			return nil, fmt.Errorf("not sent: %s", g.Text)
+		}
 		if i < len(want) {
 			w := want[i]
 			if w.pattern.matches(g, map[string]string{}) {

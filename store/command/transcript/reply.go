@@ -156,6 +156,8 @@ func (r Reply) appendText(lines []string, indent string) []string {
 		s = "(no reply)"
 	case closed:
 		s = "(closed)"
+	case notSent:
+		s = "(not sent: " + r.Text + ")"
 	case Status, Error:
 		s = string(rune(r.Kind)) + plainOrQuoted(r.Text)
 	case Array, Set, Push:

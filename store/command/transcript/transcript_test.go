@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidwall/resp"
 	"go.uber.org/goleak"
@@ -223,6 +224,7 @@ func TestPlayFindsDifferences(t *testing.T) {
 		"missing element":   "KEYS *\n  ? unordered\n  *1\n    \"k\"\n",
 		"left over message": "@sub SUBSCRIBE c\n  ? any\nPUBLISH c m\n  :1\n",
 		"not closed":        "PING\n  (closed)\n",
+		"never kept":        "CLIENT KILL ID ${id}\n  :1\n",
 	} {
 		f, err := Parse(name, []byte("== section\n"+text))
 		if err != nil {
@@ -422,5 +424,29 @@ func TestCompatibilityPage(t *testing.T) {
 	}
 	for _, row := range known.Stale() {
 		t.Errorf("%s:%d: no transcript has %s / %s / %s", known.Path, row.Line, row.Family, row.Section, row.Command)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	now := time.Unix(1000, 500e6)
+	vars := map[string]string{"id": "7", "raw": "a b\n"}
+	for line, want := range map[string]string{
+		"KILL ID ${id}":                    "KILL ID \"7\"",
+		`R k 0 "${raw}"`:                   `R k 0 "a b\n"`,
+		"R ${raw} ${id}${id}":              `R "a b\n" 77`,
+		"E k ${now+100} ${nowms-1} ${now}": `E k "1100" "1000499" "1000"`,
+		"S ${ab*3}":                        `S "ababab"`,
+	} {
+		if got, err := expandLine(line, vars, now); err != nil || got != want {
+			t.Errorf("expandLine(%s) = %s, %v; want %s", line, got, err, want)
+		}
+	}
+	if got, err := expandBytes("x${raw}y${z*2}", vars, now); err != nil || got != "xa b\nyzz" {
+		t.Errorf("expandBytes = %q, %v", got, err)
+	}
+	for _, line := range []string{"${nosuch}", "${id", "${a*x}", "${a*99999999}", "${now+x}"} {
+		if got, err := expandLine(line, vars, now); err == nil {
+			t.Errorf("expandLine(%s) = %q, want an error", line, got)
+		}
 	}
 }
