@@ -63,7 +63,10 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(v, "7.0.") {
-		t.Skipf("the transcripts are redis-server 7.0's, this one is %s", v)
+		if os.Getenv("LATCHKEY_CI") == "1" {
+			t.Fatalf("the transcripts are redis-server 7.0's, this one is %s", v)
+		}
+		t.Skipf("the transcripts are redis-server 7.0's (Debian 12's package redis-server), this one is %s", v)
 	}
 	commands := 0
 	for _, path := range transcripts(t) {
