@@ -1,0 +1,108 @@
+package fuel
+
+import "math"
+
+// Names that belong to the host. A guest that imports from HostModule or
+// exports a name beginning with "latchkey_" is refused.
+const (
+	// HostModule is the import module of the one function instrumentation needs.
+	HostModule = "latchkey_host"
+	// RefillName is that function: (remaining i64) -> (fuel i64).
+	RefillName = "refill"
+	// GlobalName is the export by which the host reads and sets the fuel.
+	GlobalName = "latchkey_fuel"
+
+	reservedPrefix = "latchkey_"
+)
+
+// DepthExceeded is what the refill function receives, in place of the fuel,
+// when calls are nested too deep. The guest traps whatever it returns.
+const DepthExceeded int64 = math.MinInt64
+
+// Limits are the largest shapes [Check] lets pass. A field that is zero stands
+// for its default. Guests built from Go with fmt and regexp reach 549 in Nesting,
+// 1,144 in BranchTargets, 11,640 in BlockLocals and 50 KB in BodyBytes. On the other
+// side stand modules of a few kilobytes that kept wazero's compiler busy for 5
+// to 20 seconds: 128 nested loops with 1,000 locals, 2,000 ifs with 1,000
+// locals, 10,000 blocks with 16. Its time grows with the square of LoopLocals
+// and BlockLocals; at the defaults a function takes a second or two at worst.
+type Limits struct {
+	ModuleBytes   int // bytes of the whole module; 16 MiB
+	Types         int // 4,096
+	Imports       int // 1,024
+	Functions     int // defined functions; 50,000
+	Globals       int // 8,192
+	Exports       int // 8,192
+	Tables        int // 16
+	TableEntries  int // entries a table may begin with or grow to; 131,072
+	Elements      int // element segments; 8,192
+	ElementItems  int // items of all element segments; 262,144
+	DataSegments  int // 100,000, which is what Go's linker may emit
+	Params        int // parameters of a function; 128
+	Results       int // results of a function or block, parameters of a block; 16
+	BodyBytes     int // bytes of a function's body; 256 KiB
+	Locals        int // parameters and locals of a function; 1,024
+	Nesting       int // blocks within blocks; 1,024
+	BlockLocals   int // blocks of a function, checks included, times its locals; 131,072
+	LoopLocals    int // loops of a function times its locals; 8,192
+	BranchTargets int // targets of all br_table of a function; 65,536
+}
+
+// withDefaults returns l with its zero fields filled in.
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{
+		{&l.ModuleBytes, 16 << 20},
+		{&l.Types, 4096},
+		{&l.Imports, 1024},
+		{&l.Functions, 50_000},
+		{&l.Globals, 8192},
+		{&l.Exports, 8192},
+		{&l.Tables, 16},
+		{&l.TableEntries, 1 << 17},
+		{&l.Elements, 8192},
+		{&l.ElementItems, 1 << 18},
+		{&l.DataSegments, 100_000},
+		{&l.Params, 128},
+		{&l.Results, 16},
+		{&l.BodyBytes, 256 << 10},
+		{&l.Locals, 1024},
+		{&l.Nesting, 1024},
+		{&l.BlockLocals, 1 << 17},
+		{&l.LoopLocals, 1 << 13},
+		{&l.BranchTargets, 1 << 16},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}
+
+// Options say how a module is rewritten.
+type Options struct {
+	Limits Limits
+
+	// MemoryPages is the size, in pages of 64 KiB, that memory may grow to. A
+	// module that begins larger is refused. Default 256, 16 MiB; 65,536 at most.
+	MemoryPages uint32
+
+	// Depth is how many calls may be nested. A function counts once for each 64
+	// of its locals, begun ones included, because that is what its frame costs.
+	// Default 1,000, about 1 MiB of stack.
+	Depth uint32
+}
+
+func (o Options) withDefaults() Options {
+	o.Limits = o.Limits.withDefaults()
+	if o.MemoryPages == 0 {
+		o.MemoryPages = 256
+	}
+	o.MemoryPages = min(o.MemoryPages, maxPages)
+	if o.Depth == 0 {
+		o.Depth = 1000
+	}
+	return o
+}
