@@ -40,7 +40,7 @@ func bitCommands() []*Spec {
 			},
 			Handler: bitOp,
 			Summary: "Combines strings bit by bit and stores the result.", Since: "2.6.0", Group: "bitmap",
-			Complexity: "O(N)", Syntax: "AND | OR | XOR | NOT destkey key [key ...]",
+			Complexity: "O(N)", Syntax: "operation destkey key [key ...]",
 		},
 		{
 			Name: "bitpos", Arity: -3, Flags: ReadOnly, Categories: CatBitmap, Access: Locked,
