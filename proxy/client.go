@@ -52,6 +52,12 @@ type client struct {
 	doneOnce sync.Once
 	draining atomic.Bool
 	busy     atomic.Bool // within a batch
+	// monitoring: the client is in MONITOR. Its own goroutine sets it.
+	monitoring atomic.Bool
+	// mark is where in w the reply to the running command begins.
+	mark int
+	// unblocked receives what CLIENT UNBLOCK makes of a blocked command.
+	unblocked chan error
 
 	// What others read (CLIENT LIST, CLIENT KILL), under mu.
 	mu      sync.Mutex
@@ -68,14 +74,14 @@ type client struct {
 // snapshot are the facts of CLIENT LIST that the client's goroutine keeps,
 // copied at the end of each batch for others to read.
 type snapshot struct {
-	db, sub, psub, ssub, multi, proto int
+	db, sub, psub, ssub               int
+	multi                             int // commands queued by MULTI, -1 without
 	qbuf, qbufFree, argvMem, multiMem int
-	obl, rbs                          int
+	rbs                               int // size of the reply buffer
 	watching                          int
-	netIn, netOut                     int64
-	flagMulti, flagNoTouch            bool
-	dirty                             bool
-	blocked                           bool
+	noTouch                           bool
+	blocked                           bool // waits for a key or for CLIENT PAUSE to end
+	unblockable                       bool // waits in a command that CLIENT UNBLOCK ends
 }
 
 // replyMode is CLIENT REPLY.
@@ -97,7 +103,9 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.sess.Tx = s.store.NewTx()
 	c.setProto(2)
 	c.sess.Client = c
-	c.wait = store.Wait{Done: c.done, Parked: c.park}
+	c.unblocked = make(chan error, 1)
+	c.wait = store.Wait{Done: c.done, Unblocked: c.unblocked, Parked: c.park}
+	c.shown.multi = -1
 	c.sess.Wait = &c.wait
 	c.authed = s.auth.Load() == nil
 	c.local = isLoopback(conn.RemoteAddr())
@@ -182,7 +190,7 @@ func (c *client) beginBatch() {
 
 func (c *client) endBatch() error {
 	c.lastUsed.Store(int64(c.s.seconds()))
-	c.snapshot()
+	c.snapshot(nil)
 	err := c.flush()
 	c.busy.Store(false)
 	return err
@@ -230,6 +238,7 @@ func (c *client) flush() error {
 	}
 	err := c.out.write(c.w.Bytes())
 	c.w.Reset()
+	c.mark = 0
 	return err
 }
 
@@ -237,15 +246,23 @@ func (c *client) flush() error {
 // answered before leaves now; and if the wait lasts, the socket is watched, so
 // that one who goes away does not keep its place.
 func (c *client) park() func() {
+	return c.rest(c.call.Args, c.lastSpec != nil && c.lastSpec.Flags&command.Blocking != 0)
+}
+
+// rest is park for a command with these arguments; unblockable tells whether
+// CLIENT UNBLOCK may end the wait.
+func (c *client) rest(args [][]byte, unblockable bool) func() {
 	c.flush()
-	c.setBlocked(true)
+	c.lastUsed.Store(c.s.seconds())
+	c.snapshot(args)
+	c.setBlocked(true, unblockable)
 	w := &socketWatch{c: c, ended: make(chan struct{})}
 	timer := time.AfterFunc(watchAfter, w.run)
 	return func() {
 		if !timer.Stop() {
 			w.stop()
 		}
-		c.setBlocked(false)
+		c.setBlocked(false, false)
 	}
 }
 
@@ -330,18 +347,43 @@ func (c *client) mayBeSilent() bool {
 	return c.shown.sub+c.shown.psub+c.shown.ssub > 0 || c.shown.blocked || c.out.isShared()
 }
 
-func (c *client) setBlocked(on bool) {
+func (c *client) setBlocked(on, unblockable bool) {
 	c.mu.Lock()
-	c.shown.blocked = on
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.shown.blocked, c.shown.unblockable = on, unblockable
+	if !on {
+		select { // an unblocking that came too late
+		case <-c.unblocked:
+		default:
+		}
+	}
 }
 
-// snapshot copies what others may see.
-func (c *client) snapshot() {
+// unblock ends the client's blocked command, as if its time had passed or with
+// an error, and tells whether there was one. Any goroutine may call it.
+func (c *client) unblock(failing bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.shown.unblockable {
+		return false
+	}
+	c.shown.unblockable = false // once
+	if failing {
+		c.unblocked <- store.ErrUnblocked
+	} else {
+		c.unblocked <- store.ErrTimeout
+	}
+	return true
+}
+
+// snapshot copies what others may see; args is the running command, if there
+// is one.
+func (c *client) snapshot(args [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sn := &c.shown
-	sn.db, sn.proto = c.sess.DB, c.sess.Proto
+	sn.db = c.sess.DB
+	sn.argvMem = bytesOf(args)
 	sn.sub, sn.psub, sn.ssub = len(c.subs.channels), len(c.subs.patterns), len(c.subs.shard)
 	sn.multi = -1
 	sn.multiMem = 0
@@ -350,8 +392,7 @@ func (c *client) snapshot() {
 		sn.multiMem = c.multi.bytes
 	}
 	sn.watching = c.watcher.Len()
-	sn.dirty = c.watcher.Dirty()
-	sn.flagNoTouch = c.sess.NoTouch
+	sn.noTouch = c.sess.NoTouch
 	sn.qbuf = c.r.Unread()
 	sn.qbufFree = max(0, c.r.QueryMemory()-sn.qbuf)
 	sn.rbs = c.w.Cap()

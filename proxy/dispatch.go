@@ -9,19 +9,19 @@ import (
 // execute judges one command, in the order in which Redis does, and runs,
 // queues, forwards or refuses it.
 func (c *client) execute(args [][]byte, frame []byte) {
-	mark := c.w.Len()
+	c.mark = c.w.Len()
 	c.dispatch(args, frame)
 	switch c.reply {
 	case replyOn:
 	case replySkipNext:
 		c.reply = replySkip
 	case replySkip:
-		c.w.Rewind(mark)
-		c.dropForwards(mark)
+		c.w.Rewind(c.mark)
+		c.dropForwards(c.mark)
 		c.reply = replyOn
 	case replyOff:
-		c.w.Rewind(mark)
-		c.dropForwards(mark)
+		c.w.Rewind(c.mark)
+		c.dropForwards(c.mark)
 	}
 }
 
@@ -60,14 +60,19 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		c.refuse(spec, "ERR Can't execute '"+spec.FullName()+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 		return
 	}
+	if c.monitoring.Load() && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
+		c.refuse(spec, "ERR Replica can't interact with the keyspace") // monitors are replicas of a kind
+		return
+	}
+	if c.s.engine.Pausing.Load() && !c.holdCommand(spec, args) {
+		c.quitting = true
+		return
+	}
 	call := &c.call
 	*call = command.Call{E: c.s.engine, S: &c.sess, Spec: spec, Args: args, Tx: c.sess.Tx, Reply: &c.w, Frame: frame}
 	if c.multi != nil && !runsInMulti(spec) {
 		c.queue(call)
 		return
-	}
-	if c.s.pause.active.Load() {
-		c.s.pause.hold(c, spec)
 	}
 	if r := c.s.router.Load(); r != nil && r.forward(c, call) {
 		return

@@ -3,7 +3,6 @@ package proxy
 import "github.com/latchkey-proxy/latchkey/store/command"
 
 var (
-	clientCommands        []*command.Spec
 	serverCommands        []*command.Spec
 	introspectionCommands []*command.Spec
 )

@@ -1,10 +1,157 @@
 package proxy
 
-import "github.com/latchkey-proxy/latchkey/store/command"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
 
-// monitors are the clients in MONITOR.
-type monitors struct{}
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
 
-func (m *monitors) feed(*command.Call) {}
+// monitorCommand is MONITOR.
+var monitorCommand = &command.Spec{
+	Name: "monitor", Arity: 1, Access: command.Free, Handler: monitor,
+	Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
+	Group: "server", Since: "1.0.0",
+	Summary: "Shows every command that the server runs, as it does.",
+	Differs: "The lines of a transaction or script leave together, when it has ended, and only if it was not undone.",
+}
 
-func (m *monitors) leave(*client) {}
+// monitors are the clients in MONITOR. Its mutex is taken before an output's.
+type monitors struct {
+	mu      sync.Mutex
+	clients []*client
+}
+
+func monitor(c *command.Call) {
+	cl := asClient(c)
+	switch {
+	case c.From != command.FromClient:
+		c.Err("ERR MONITOR isn't allowed for DENY BLOCKING client")
+		return
+	case cl.monitoring.Load():
+		return // as Redis: no reply
+	}
+	cl.beginPushes()
+	m := &cl.s.monitor
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cl.monitoring.Store(true)
+	m.clients = append(m.clients, cl)
+	cl.s.engine.Monitors.Add(1)
+	if cl.reply == replyOn {
+		cl.out.push([]byte("+OK\r\n")) // before any line
+	}
+}
+
+// leave takes a client out that ends, or RESET. Its own goroutine calls it.
+func (m *monitors) leave(c *client) {
+	if !c.monitoring.Load() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clients = slices.DeleteFunc(m.clients, func(o *client) bool { return o == c })
+	c.monitoring.Store(false)
+	c.s.engine.Monitors.Add(-1)
+}
+
+// feed shows a command that has run. While its transaction is open (inTx) the
+// line goes the way of the transaction's other events, so that one that is run
+// again is shown once, and in the order of the commits.
+func (m *monitors) feed(c *command.Call, inTx bool) {
+	line := monitorLine(time.Now(), c)
+	if inTx {
+		c.Tx.Emit(store.Event{Kind: store.EventDo, Do: func() { m.push(line) }})
+		return
+	}
+	m.push(line)
+}
+
+func (m *monitors) push(line []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.clients {
+		c.out.push(line)
+	}
+}
+
+// monitorLine is the line of a command:
+//
+//	+1700000000.123456 [0 127.0.0.1:40000] "SET" "k" "v"
+func monitorLine(at time.Time, c *command.Call) []byte {
+	args := withoutPasswords(c.Spec, c.Args)
+	b := make([]byte, 0, 64+bytesOf(args)+3*len(args))
+	b = fmt.Appendf(b, "+%d.%06d [%d ", at.Unix(), at.Nanosecond()/1000, c.S.DB)
+	switch cl, ok := c.S.Client.(*client); {
+	case c.From == command.FromScript:
+		b = append(b, "lua"...)
+	case !ok || c.From != command.FromClient && c.From != command.FromExec:
+		b = append(b, "module"...)
+	case cl.overUnix():
+		b = append(b, "unix:"...)
+		b = append(b, cl.conn.LocalAddr().String()...)
+	default:
+		b = append(b, cl.Addr()...)
+	}
+	b = append(b, ']')
+	for _, a := range args {
+		b = append(b, ' ')
+		b = appendQuoted(b, a)
+	}
+	return append(b, '\r', '\n')
+}
+
+// appendQuoted appends s between quotation marks, with all that does not print
+// escaped, as redis-cli reads it.
+func appendQuoted(b, s []byte) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for _, ch := range s {
+		switch ch {
+		case '\\', '"':
+			b = append(b, '\\', ch)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\a':
+			b = append(b, '\\', 'a')
+		case '\b':
+			b = append(b, '\\', 'b')
+		default:
+			if ch < ' ' || ch > '~' {
+				b = append(b, '\\', 'x', hex[ch>>4], hex[ch&15])
+			} else {
+				b = append(b, ch)
+			}
+		}
+	}
+	return append(b, '"')
+}
+
+const redacted = "(redacted)"
+
+// withoutPasswords replaces the arguments that MONITOR and SLOWLOG must not
+// show. AUTH and CONFIG are never shown.
+func withoutPasswords(spec *command.Spec, args [][]byte) [][]byte {
+	if spec.Name != "hello" || spec.Parent() != nil {
+		return args
+	}
+	for i := 2; i < len(args); i++ {
+		if !bytes.EqualFold(args[i], []byte("auth")) {
+			continue
+		}
+		args = slices.Clone(args)
+		for j := i + 1; j < len(args) && j <= i+2; j++ {
+			args[j] = []byte(redacted)
+		}
+		i += 2
+	}
+	return args
+}

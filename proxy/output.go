@@ -49,7 +49,7 @@ func (o *output) isShared() bool {
 // limit is the class that the client belongs to. Under mu.
 func (o *output) limit() config.BufferLimit {
 	l := o.c.s.bufferLimit.Load()
-	if o.c.subs.any.Load() {
+	if o.c.subs.any.Load() || o.c.monitoring.Load() {
 		return l.pubsub
 	}
 	return l.normal

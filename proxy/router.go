@@ -182,6 +182,9 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 		return true
 	}
 	c.Spec.Usage().Calls.Add(1)
+	if cl.s.engine.Monitors.Load() != 0 && c.Spec.Flags&(command.SkipMonitor|command.Admin) == 0 {
+		cl.s.monitor.feed(c, false)
+	}
 	call := r.pool.Do(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)})
 	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
 	return true

@@ -100,7 +100,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.engine = &command.Engine{Table: table, Store: st, Log: o.Log,
-		Slow: s.slow, Monitor: s.monitor.feed, OnError: s.stats.errorReply, Host: s}
+		Slow: s.slow, Monitor: s.monitor.feed, Hold: s.holdRun, OnError: s.stats.errorReply, Host: s}
 	s.clients.init()
 	s.stats.init(s)
 	if err := s.configure(); err != nil {
@@ -280,6 +280,7 @@ func (s *Server) Close(drain time.Duration) error {
 	}
 	s.mu.Unlock()
 	s.clients.each(func(c *client) { c.drain() })
+	s.wakePaused()
 	ended := make(chan struct{})
 	go func() {
 		s.serving.Wait()
@@ -318,7 +319,7 @@ func (s *Server) everySoOften() {
 		}
 		s.store.Tick()
 		s.store.PeakMemory()
-		if !s.expiryOff.Load() {
+		if paused := s.endPauseInTime(); !paused && !s.expiryOff.Load() {
 			s.store.ExpireCycle(5 * time.Millisecond)
 		}
 		s.stats.sample()

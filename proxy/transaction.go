@@ -176,9 +176,22 @@ func exec(c *command.Call) {
 func (c *client) runQueued(call *command.Call, queue []queued) {
 	tx := c.sess.Tx
 	db := c.sess.DB
-	if err := c.acquireQueued(queue); err != nil {
-		call.Err(command.WaitError(err))
-		return
+	for {
+		if err := c.acquireQueued(queue); err != nil {
+			call.Err(command.WaitError(err))
+			return
+		}
+		if !c.s.engine.Pausing.Load() {
+			break
+		}
+		held, err := c.hold(queueMayWrite(queue), call.Args, tx.Rollback)
+		if err != nil {
+			call.Err(command.WaitError(err))
+			return
+		}
+		if !held {
+			break
+		}
 	}
 	for {
 		if c.watcher.Dirty() || tx.WatchedExpired(&c.watcher) {

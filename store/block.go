@@ -135,6 +135,7 @@ func (b *Blocked) wait(w *Wait, timeout <-chan time.Time) error {
 		err = ErrCancelled
 	case <-timeout:
 		err = ErrTimeout
+	case err = <-w.unblocked():
 	}
 	if !b.state.CompareAndSwap(blockedWaiting, blockedGone) {
 		// A key was handed over in the same moment: pass it on.

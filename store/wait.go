@@ -14,6 +14,8 @@ var (
 	ErrBusy = errors.New("store: the key is held by a slow script")
 	// ErrTimeout: Wait.Timeout passed.
 	ErrTimeout = errors.New("store: waiting timed out")
+	// ErrUnblocked: CLIENT UNBLOCK with ERROR ended a blocked command.
+	ErrUnblocked = errors.New("store: waiting was ended by CLIENT UNBLOCK")
 )
 
 // Wait says how long a transaction is ready to wait for locked keys and who
@@ -26,6 +28,9 @@ type Wait struct {
 	Busy time.Duration
 	// Timeout ends the wait of a blocked command with ErrTimeout. 0: never.
 	Timeout time.Duration
+	// Unblocked ends the wait of a blocked command with the error that it
+	// receives: ErrTimeout or ErrUnblocked. nil: nobody does.
+	Unblocked <-chan error
 	// Parked is called before the first time the goroutine really waits; what
 	// it returns is called when the wait has ended. The proxy watches the
 	// socket meanwhile.
@@ -37,6 +42,34 @@ func (w *Wait) done() <-chan struct{} {
 		return nil
 	}
 	return w.Done
+}
+
+func (w *Wait) unblocked() <-chan error {
+	if w == nil {
+		return nil
+	}
+	return w.Unblocked
+}
+
+// Pass lets Timeout pass, for a blocked command that waits for what never comes
+// (WAIT without replicas). It ends as the wait for a key does: ErrTimeout,
+// ErrCancelled or ErrUnblocked.
+func (w *Wait) Pass() error {
+	var timeout <-chan time.Time
+	if w != nil && w.Timeout > 0 {
+		timer := time.NewTimer(w.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	defer w.parked()()
+	select {
+	case <-timeout:
+		return ErrTimeout
+	case err := <-w.unblocked():
+		return err
+	case <-w.done():
+		return ErrCancelled
+	}
 }
 
 func (w *Wait) parked() func() {

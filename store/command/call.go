@@ -66,6 +66,7 @@ type Call struct {
 
 	failed string // text of the error reply
 	undo   bool
+	ran    bool // the handler was called
 }
 
 // Err answers an error; whatever the command has changed is undone.

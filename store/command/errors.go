@@ -35,6 +35,7 @@ const (
 	ErrCrossOwner      = "CROSSOWNER Keys in request belong to different owners: some are latchkey's, some are the upstream's"
 	ErrInternal        = "ERR internal error"
 	ErrCancelled       = "UNBLOCKED the wait for a key was ended"
+	ErrUnblocked       = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 	ErrReadOnlyScript  = "ERR Write commands are not allowed from read-only scripts."
 )
 

@@ -27,9 +27,16 @@ type Engine struct {
 	SlowAfter atomic.Int64
 	Slow      func(c *Call, nanos int64)
 	// Monitors counts the clients in MONITOR; Monitor is told of each command
-	// while there are any.
+	// that has run while there are any. inTx says that the command's
+	// transaction is open still and that the line must leave with it.
 	Monitors atomic.Int32
-	Monitor  func(c *Call)
+	Monitor  func(c *Call, inTx bool)
+	// Pausing is set while CLIENT PAUSE lasts. Hold is then asked before a
+	// client's command runs that has its keys: it returns false if the pause
+	// does not concern it; otherwise it rolls c.Tx back and returns when the
+	// command may try again. An error ends the command.
+	Pausing atomic.Bool
+	Hold    func(c *Call) (held bool, err error)
 	// OnError is told the text of every error reply (INFO errorstats).
 	OnError func(msg string)
 	// MaxValue is the largest string a command may build (proto-max-bulk-len).
@@ -52,33 +59,11 @@ func (e *Engine) Run(c *Call) {
 	c.E, c.Tx = e, tx
 	if spec.Access == Free {
 		e.exec(c, c.Reply.Mark())
+		e.monitor(c, false)
 		return
 	}
-	tx.Begin()
-	switch {
-	case spec.Access == Visits:
-		tx.AcquireNone()
-	case spec.Access == Alone:
-		if err := tx.AcquireAll(c.S.Wait); err != nil {
-			e.waitFailed(c, err)
-			return
-		}
-	case spec.oneKey():
-		tx.Add(c.S.DB, c.Args[1])
-		if !e.acquire(c, 1) {
-			return
-		}
-	default:
-		keys := 0
-		c.EachKey(func(db int, name []byte) {
-			tx.Add(db, name)
-			keys++
-		})
-		if spec.Access == ByKeys && keys == 0 {
-			tx.AcquireNone() // the handler will say what is wrong
-		} else if !e.acquire(c, keys) {
-			return
-		}
+	if !e.begin(c) {
+		return
 	}
 	// A wait for keys may have sent off the replies before this one, so the
 	// mark is taken anew after each.
@@ -91,17 +76,83 @@ func (e *Engine) Run(c *Call) {
 			e.waitFailed(c, err)
 			return
 		}
+		if e.Pausing.Load() && !e.pass(c) {
+			return
+		}
 		mark = c.Reply.Mark()
 		e.exec(c, mark)
 	}
 	if c.undo {
 		tx.Rollback()
+		e.monitor(c, false)
 		return
 	}
+	e.monitor(c, true)
 	if err := tx.Commit(); err != nil {
 		c.Reply.Rewind(mark)
 		e.Log.Error("a write was undone", "command", spec.FullName(), "err", err)
 		c.Err(ErrMisconf)
+	}
+}
+
+// begin opens the transaction that the command asks for. Otherwise it has
+// answered why not.
+func (e *Engine) begin(c *Call) bool {
+	return e.open(c) && (!e.Pausing.Load() || e.pass(c))
+}
+
+// pass lets a command that has its transaction by, or keeps it for as long as
+// CLIENT PAUSE concerns it.
+func (e *Engine) pass(c *Call) bool {
+	for {
+		held, err := e.Hold(c)
+		switch {
+		case err != nil:
+			e.waitFailed(c, err)
+			return false
+		case !held:
+			return true
+		case !e.open(c):
+			return false
+		}
+	}
+}
+
+// open acquires what the command asks for.
+func (e *Engine) open(c *Call) bool {
+	spec, tx := c.Spec, c.Tx
+	tx.Begin()
+	switch {
+	case spec.Access == Visits:
+		tx.AcquireNone()
+	case spec.Access == Alone:
+		if err := tx.AcquireAll(c.S.Wait); err != nil {
+			e.waitFailed(c, err)
+			return false
+		}
+	case spec.oneKey():
+		tx.Add(c.S.DB, c.Args[1])
+		return e.acquire(c, 1)
+	default:
+		keys := 0
+		c.EachKey(func(db int, name []byte) {
+			tx.Add(db, name)
+			keys++
+		})
+		if spec.Access == ByKeys && keys == 0 {
+			tx.AcquireNone() // the handler will say what is wrong
+		} else {
+			return e.acquire(c, keys)
+		}
+	}
+	return true
+}
+
+// monitor tells those in MONITOR of a command that has run, whether it failed or
+// not.
+func (e *Engine) monitor(c *Call, inTx bool) {
+	if e.Monitors.Load() != 0 && c.ran && c.Spec.Flags&(SkipMonitor|Admin) == 0 {
+		e.Monitor(c, inTx)
 	}
 }
 
@@ -128,6 +179,8 @@ func WaitError(err error) string {
 	switch {
 	case errors.Is(err, store.ErrBusy):
 		return ErrBusyScript
+	case errors.Is(err, store.ErrUnblocked):
+		return ErrUnblocked
 	case errors.Is(err, store.ErrCancelled):
 		return ErrCancelled
 	}
@@ -154,6 +207,9 @@ func (e *Engine) Exec(c *Call) {
 		c.Tx.RollbackTo(sp)
 	} else {
 		c.Tx.Release(sp)
+	}
+	if !c.Tx.Clash() {
+		e.monitor(c, true)
 	}
 }
 
@@ -183,9 +239,6 @@ func (e *Engine) exec(c *Call, mark int) {
 		e.failed(c.S.Denied)
 		return
 	}
-	if e.Monitors.Load() != 0 && spec.Flags&(SkipMonitor|Admin) == 0 {
-		e.Monitor(c)
-	}
 	e.handle(c, mark)
 	now := monotonic()
 	took := now - c.S.stamp
@@ -212,9 +265,10 @@ func (e *Engine) handle(c *Call, mark int) {
 	defer func() {
 		if p := recover(); p != nil {
 			e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
-			c.Reply.Rewind(mark)
+			c.Reply.Rewind(min(mark, c.Reply.Mark())) // a wait may have sent off what was there
 			c.Err(ErrInternal)
 		}
 	}()
+	c.ran = true
 	c.Spec.Handler(c)
 }
