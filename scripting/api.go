@@ -1,0 +1,303 @@
+package scripting
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// The constants of the redis table.
+const (
+	logDebug, logVerbose, logNotice, logWarning = 0, 1, 2, 3
+	replAOF, replReplica                        = 1, 2
+	replAll                                     = replAOF | replReplica
+)
+
+// redisAPI is the table "redis".
+func (st *state) redisAPI(e *Engine) *lua.LTable {
+	t := st.L.NewTable()
+	for name, fn := range map[string]lua.LGFunction{
+		"acl_check_cmd":      apiACLCheck,
+		"breakpoint":         apiFalse,
+		"call":               apiCall,
+		"debug":              apiNothing,
+		"error_reply":        apiErrorReply,
+		"fence":              apiFence,
+		"log":                apiLog,
+		"pcall":              apiPCall,
+		"replicate_commands": apiTrue,
+		"set_repl":           apiSetRepl,
+		"setresp":            apiSetResp,
+		"sha1hex":            apiSHA1,
+		"status_reply":       apiStatusReply,
+	} {
+		t.RawSetString(name, st.L.NewFunction(fn))
+	}
+	for name, v := range map[string]int{
+		"LOG_DEBUG": logDebug, "LOG_VERBOSE": logVerbose, "LOG_NOTICE": logNotice, "LOG_WARNING": logWarning,
+		"REPL_NONE": 0, "REPL_AOF": replAOF, "REPL_SLAVE": replReplica, "REPL_REPLICA": replReplica, "REPL_ALL": replAll,
+		"REDIS_VERSION_NUM": e.version,
+	} {
+		t.RawSetString(name, number(float64(v)))
+	}
+	t.RawSetString("REDIS_VERSION", lua.LString(e.opts.Version))
+	return t
+}
+
+// argBuffer holds the arguments of one redis.call.
+type argBuffer struct {
+	bytes []byte
+	ends  []int
+	argv  [][]byte
+}
+
+const (
+	// maxKeptArgs bounds the buffer a state keeps between calls.
+	maxKeptArgs = 64 << 10
+	// callCost is what one redis.call pays at least, in instructions.
+	callCost = 32
+)
+
+// arguments gathers the command's words, in memory that lives until the next call.
+func (a *argBuffer) arguments(L *lua.LState) (argv [][]byte, problem string) {
+	n := L.GetTop()
+	if n == 0 {
+		return nil, "Please specify at least one argument for this redis lib call"
+	}
+	a.bytes, a.ends, a.argv = a.bytes[:0], a.ends[:0], a.argv[:0]
+	for i := 1; i <= n; i++ {
+		switch v := L.Get(i).(type) {
+		case lua.LString:
+			a.bytes = append(a.bytes, v...)
+		case lua.LNumber:
+			a.bytes = appendArgument(a.bytes, float64(v))
+		default:
+			return nil, "Lua redis lib command arguments must be strings or integers"
+		}
+		a.ends = append(a.ends, len(a.bytes))
+	}
+	begin := 0
+	for _, end := range a.ends {
+		a.argv = append(a.argv, a.bytes[begin:end:end])
+		begin = end
+	}
+	return a.argv, ""
+}
+
+func (a *argBuffer) done() {
+	if cap(a.bytes) > maxKeptArgs {
+		a.bytes = nil
+	}
+	if cap(a.argv) > maxKeptArgs/64 {
+		a.argv, a.ends = nil, nil
+	}
+}
+
+// apiCall is redis.call: an error reply is raised as its table.
+func apiCall(L *lua.LState) int {
+	v, failed := callCommand(L)
+	if failed {
+		L.Error(v, 0)
+	}
+	L.Push(v)
+	return 1
+}
+
+// apiPCall is redis.pcall: an error reply is returned as its table.
+func apiPCall(L *lua.LState) int {
+	v, _ := callCommand(L)
+	L.Push(v)
+	return 1
+}
+
+func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
+	r := runOf(L)
+	st := r.state
+	r.pay(L, callCost)
+	argv, problem := st.args.arguments(L)
+	lr := &st.reply
+	lr.run, lr.L = r, L
+	if problem != "" {
+		lr.Error("ERR " + problem)
+		return lr.take()
+	}
+	size := len(st.args.bytes)
+	if size > 256 {
+		r.alloc(L, size)
+	}
+	err := r.inv.Caller.Call(argv, lr)
+	st.args.done()
+	if err != nil {
+		lr.Rewind(0)
+		r.stop = err
+		r.abort(L)
+	}
+	v, failed = lr.take()
+	if r.left <= 0 || r.mem >= r.memNext {
+		r.pay(L, 1)
+		r.alloc(L, 0)
+	}
+	return v, failed
+}
+
+func replyTable(L *lua.LState, field, text string) int {
+	t := L.CreateTable(0, 1)
+	t.RawSetString(field, lua.LString(text))
+	L.Push(t)
+	return 1
+}
+
+const wrongReplyArgs = "wrong number or type of arguments"
+
+// apiErrorReply makes an error table; a text without a code gets ERR, as in Redis 7.
+func apiErrorReply(L *lua.LState) int {
+	s, ok := L.Get(1).(lua.LString)
+	if L.GetTop() != 1 || !ok {
+		return replyTable(L, "err", "ERR "+wrongReplyArgs)
+	}
+	text := string(s)
+	if text != "" && text[0] == '-' {
+		text = text[1:]
+	}
+	for i := 0; ; i++ {
+		if i == len(text) {
+			text = "ERR " + text
+			break
+		}
+		if text[i] == ' ' {
+			break
+		}
+	}
+	return replyTable(L, "err", text)
+}
+
+func apiStatusReply(L *lua.LState) int {
+	s, ok := L.Get(1).(lua.LString)
+	if L.GetTop() != 1 || !ok {
+		return replyTable(L, "err", "ERR "+wrongReplyArgs)
+	}
+	return replyTable(L, "ok", string(s))
+}
+
+// raiseReply raises an error as redis.call does, without a position.
+func raiseReply(L *lua.LState, text string) {
+	t := L.CreateTable(0, 2)
+	t.RawSetString("err", lua.LString("ERR "+text))
+	L.Error(t, 0)
+}
+
+func apiSHA1(L *lua.LState) int {
+	if L.GetTop() != 1 {
+		raiseReply(L, "wrong number of arguments")
+	}
+	s, _ := textOf(L.Get(1))
+	runOf(L).pay(L, len(s)>>3)
+	return pushString(L, SumSHA1([]byte(s)).String())
+}
+
+func apiLog(L *lua.LState) int {
+	n := L.GetTop()
+	if n < 2 {
+		raiseReply(L, "redis.log() requires two arguments or more.")
+	}
+	level, ok := L.Get(1).(lua.LNumber)
+	if !ok {
+		raiseReply(L, "First argument must be a number (log level).")
+	}
+	if level < logDebug || level > logWarning {
+		raiseReply(L, "Invalid debug level.")
+	}
+	r := runOf(L)
+	logger := r.engine.opts.Logger
+	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[int(level)]
+	if logger == nil || !logger.Enabled(context.Background(), at) {
+		return 0
+	}
+	msg := ""
+	for i := 2; i <= n; i++ {
+		s, _ := textOf(L.Get(i))
+		if i > 2 {
+			s = " " + s
+		}
+		msg += s
+	}
+	const maxLog = 1024 // as Redis cuts a line
+	logger.Log(context.Background(), at, "script log", "sha", r.script.SHA.String(), "text", msg[:min(len(msg), maxLog)])
+	return 0
+}
+
+func apiSetResp(L *lua.LState) int {
+	if L.GetTop() != 1 {
+		raiseReply(L, "redis.setresp() requires one argument.")
+	}
+	f, _ := toNumber(L.Get(1))
+	switch v := truncate(f); v {
+	case 2, 3:
+		runOf(L).resp = int(v)
+	default:
+		raiseReply(L, "RESP version must be 2 or 3.")
+	}
+	return 0
+}
+
+// apiSetRepl checks its argument and does nothing: effects are logged, whatever
+// the script wants.
+func apiSetRepl(L *lua.LState) int {
+	if L.GetTop() != 1 {
+		raiseReply(L, "redis.set_repl() requires two arguments.")
+	}
+	f, _ := toNumber(L.Get(1))
+	if flags := truncate(f); flags&^replAll != 0 {
+		raiseReply(L, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+	}
+	return 0
+}
+
+func apiACLCheck(L *lua.LState) int {
+	r := runOf(L)
+	argv, problem := r.state.args.arguments(L)
+	if problem != "" {
+		raiseReply(L, problem)
+	}
+	allowed, known := true, true
+	if r.inv.CheckACL != nil {
+		allowed, known = r.inv.CheckACL(argv)
+	}
+	if !known {
+		raiseReply(L, "Invalid command passed to redis.acl_check_cmd()")
+	}
+	L.Push(lua.LBool(allowed))
+	return 1
+}
+
+// apiFence is ours: the fencing number of the script's transaction.
+func apiFence(L *lua.LState) int {
+	r := runOf(L)
+	if r.inv.Fence == nil {
+		raiseReply(L, "redis.fence() has no transaction to ask")
+	}
+	n, err := r.inv.Fence()
+	if err != nil {
+		r.stop = err
+		r.abort(L)
+	}
+	if n > 1<<53 {
+		panic(fmt.Sprintf("scripting: fence %d is not exact as a Lua number", n))
+	}
+	L.Push(number(float64(n)))
+	return 1
+}
+
+func apiTrue(L *lua.LState) int {
+	L.Push(lua.LTrue)
+	return 1
+}
+
+func apiFalse(L *lua.LState) int {
+	L.Push(lua.LFalse)
+	return 1
+}
+
+func apiNothing(*lua.LState) int { return 0 }

@@ -1,0 +1,93 @@
+package scripting
+
+import (
+	"testing"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+const unlockScript = `if redis.call("get",KEYS[1]) == ARGV[1] then
+	return redis.call("del",KEYS[1])
+else
+	return 0
+end`
+
+// lockCaller answers get with the token and del with 1, as a held lock would.
+type lockCaller struct{ token []byte }
+
+func (c *lockCaller) Call(argv [][]byte, r command.Reply) error {
+	if len(argv[0]) == 3 && argv[0][0] == 'g' {
+		r.Bulk(c.token)
+	} else {
+		r.Int(1)
+	}
+	return nil
+}
+
+// discard is a Reply that takes nothing.
+type discard struct{ respWriter }
+
+func (d *discard) Int(int64) {}
+
+func BenchmarkUnlock(b *testing.B) {
+	e := newEngine(b, Options{})
+	s, err := e.Compile([]byte(unlockScript))
+	if err != nil {
+		b.Fatal(err)
+	}
+	token := []byte("0123456789abcdef0123456789abcdef")
+	caller := &lockCaller{token}
+	keys, args := [][]byte{[]byte("lock:orders:42")}, [][]byte{token}
+	out := &discard{}
+	b.ReportAllocs()
+	for b.Loop() {
+		inv := Invocation{Caller: caller, Keys: keys, Args: args}
+		if err := e.Run(s, &inv, out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkSource(b *testing.B, src string) {
+	e := newEngine(b, Options{})
+	s, err := e.Compile([]byte(src))
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := &discard{}
+	caller := &lockCaller{[]byte("token")}
+	b.ReportAllocs()
+	for b.Loop() {
+		inv := Invocation{Caller: caller}
+		if err := e.Run(s, &inv, out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoop10000(b *testing.B) {
+	benchmarkSource(b, `local n = 0 for i = 1, 10000 do n = n + i end return n`)
+}
+
+func BenchmarkTable10000(b *testing.B) {
+	benchmarkSource(b, `local t = {} for i = 1, 10000 do t[#t+1] = i end return #t`)
+}
+
+func BenchmarkConcat(b *testing.B) {
+	benchmarkSource(b, `local s = 0 for i = 1, 100 do s = #("key:" .. i .. ":x") end return s`)
+}
+
+func BenchmarkPCall(b *testing.B) {
+	benchmarkSource(b, `for i = 1, 100 do pcall(type, i) end return 0`)
+}
+
+func BenchmarkCompileUnlock(b *testing.B) {
+	e := newEngine(b, Options{})
+	src := []byte(unlockScript)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := e.Compile(src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

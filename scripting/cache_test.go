@@ -1,0 +1,168 @@
+package scripting
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func compiled(t *testing.T, e *Engine, src string) *Script {
+	t.Helper()
+	s, err := e.Compile([]byte(src))
+	if err != nil {
+		t.Fatalf("Compile(%q): %v", src, err)
+	}
+	return s
+}
+
+func TestCacheOrder(t *testing.T) {
+	e := newEngine(t, Options{CacheScripts: 4})
+	c := e.Cache()
+	script := func(n int) *Script { return compiled(t, e, fmt.Sprintf("return %d", n)) }
+	have := func(want ...int) {
+		t.Helper()
+		var got []int
+		for n := range 20 {
+			if c.Has(script(n).SHA) {
+				got = append(got, n)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("cached are %v, want %v", got, want)
+		}
+	}
+	c.Add(script(0), true)
+	c.Add(script(1), false)
+	c.Add(script(2), true)
+	c.Add(script(3), false)
+	c.Get(script(1).SHA) // now 3 is the EVAL source used longest ago
+	c.Add(script(4), false)
+	have(0, 1, 2, 4)
+	c.Add(script(5), true)
+	have(0, 2, 4, 5) // sources of EVAL leave before loaded ones
+	c.Add(script(6), true)
+	have(0, 2, 5, 6)
+	c.Get(script(0).SHA)
+	c.Add(script(7), true) // only loaded ones are left: the oldest use goes
+	have(0, 5, 6, 7)
+	if !c.Pin(script(5).SHA) {
+		t.Error("a cached script cannot be pinned")
+	}
+	c.Add(script(8), true)
+	have(0, 5, 7, 8)
+	c.Unpin(script(5).SHA)
+	if got := c.Stats(); got.Scripts != 4 || got.Evicted != 5 {
+		t.Errorf("Stats are %+v, want 4 scripts and 5 evicted", got)
+	}
+	c.Flush()
+	have()
+	if got := c.Stats().Bytes; got != 0 {
+		t.Errorf("an empty cache holds %d bytes", got)
+	}
+}
+
+func TestCacheBytes(t *testing.T) {
+	e := newEngine(t, Options{CacheBytes: 100_000})
+	c := e.Cache()
+	for n := range 50 {
+		c.Add(compiled(t, e, fmt.Sprintf("--%s\nreturn %d", strings.Repeat("x", 500), n)), n%2 == 0)
+		if got := c.Stats().Bytes; got > 100_000 {
+			t.Fatalf("after %d scripts the cache holds %d bytes, its bound is 100000", n, got)
+		}
+	}
+	big := compiled(t, e, "--"+strings.Repeat("x", 100_000))
+	c.Add(big, true)
+	if c.Has(big.SHA) || c.Stats().Scripts == 0 {
+		t.Error("a script larger than the cache pushed the others out")
+	}
+}
+
+func TestConcurrentRuns(t *testing.T) {
+	e := newEngine(t, Options{CacheScripts: 8})
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			store := newFakeStore()
+			for i := range 200 {
+				src := fmt.Sprintf("KEYS.x = %d return KEYS.x + #ARGV", g*1000+i)
+				if i%2 == 0 {
+					src = fmt.Sprintf("return {%d, KEYS[1] .. ARGV[2]}", i)
+				}
+				s, err := e.Compile([]byte(src))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				e.Cache().Add(s, i%3 == 0)
+				want := fmt.Sprintf(":%d\r\n", g*1000+i+2)
+				if i%2 == 0 {
+					want = fmt.Sprintf("*2\r\n:%d\r\n$4\r\nk1a2\r\n", i)
+				}
+				if got := eval(e, store, src, Limits{}); got != want {
+					t.Errorf("%s\n got %q\nwant %q", src, got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestShebang(t *testing.T) {
+	e := newEngine(t, Options{})
+	for _, c := range []struct {
+		src   string
+		flags Flags
+		err   string
+	}{
+		{"return 1", 0, ""},
+		{"\xef\xbb\xbfreturn 1", 0, ""},
+		{"#!lua\nreturn 1", HasShebang, ""},
+		{"#!lua flags=no-writes\nreturn 1", HasShebang | NoWrites, ""},
+		{"#!lua flags=no-writes,allow-oom,allow-stale,no-cluster,allow-cross-slot-keys\nreturn 1",
+			HasShebang | NoWrites | AllowOOM | AllowStale | NoCluster | AllowCrossSlotKeys, ""},
+		{"#!lua name=x\nreturn 1", 0, "ERR Unknown lua shebang option: name=x"},
+		{"#!lua flags=what\nreturn 1", 0, "ERR Unexpected flag in script shebang: what"},
+		{"#!python\nreturn 1", 0, "ERR Unexpected engine in script shebang: python"},
+		{"#!lua", 0, "ERR Invalid script shebang"},
+		{"#!wasm\n", 0, "ERR Engine 'wasm' is reserved: load WASM with MODULE LOAD"},
+		{"#!\nreturn 1", 0, "ERR Unexpected engine in script shebang: "},
+	} {
+		s, err := e.Compile([]byte(c.src))
+		switch {
+		case c.err != "":
+			if err == nil || err.Error() != c.err {
+				t.Errorf("Compile(%q) says %v, want %q", c.src, err, c.err)
+			}
+		case err != nil:
+			t.Errorf("Compile(%q): %v", c.src, err)
+		case s.Flags != c.flags:
+			t.Errorf("Compile(%q) has flags %b, want %b", c.src, s.Flags, c.flags)
+		}
+	}
+	// Lines count as in the source.
+	if got := eval(e, newFakeStore(), "#!lua\nerror('x')", Limits{}); !strings.Contains(got, "user_script:2: x") {
+		t.Errorf("an error on the second line says %q", got)
+	}
+}
+
+func TestRESP3Values(t *testing.T) {
+	e := newEngine(t, Options{})
+	for _, c := range []struct{ name, src, want string }{
+		{"map", `return redis.call('HGETALL', 'h').map.f`, "$1\r\nv\r\n"},
+		{"no map", `redis.setresp(2) return redis.call('HGETALL', 'h')`, "*2\r\n$1\r\nf\r\n$1\r\nv\r\n"},
+		{"null", `return tostring(redis.call('GET', 'none'))`, "$3\r\nnil\r\n"},
+		{"no null", `redis.setresp(2) return tostring(redis.call('GET', 'none'))`, "$5\r\nfalse\r\n"},
+		{"null in an array", `local r = redis.call('MGET', 'none', 'x', 'none') return {type(r[1]), r[2], type(r[3])}`, "*3\r\n$3\r\nnil\r\n$1\r\n1\r\n$3\r\nnil\r\n"},
+		{"true", `return true`, ":1\r\n"},
+		{"false", `return false`, ":0\r\n"},
+		{"double", `return {double = 1.5}`, "$3\r\n1.5\r\n"},
+	} {
+		store := newFakeStore()
+		store.hashes["h"] = [][2]string{{"f", "v"}}
+		store.strings["x"] = "1"
+		if got := eval(e, store, "redis.setresp(3) "+c.src, Limits{}); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

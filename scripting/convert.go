@@ -1,0 +1,401 @@
+package scripting
+
+import (
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// maxReplyDepth bounds how deeply a returned table may nest, where Redis runs out
+// of Lua stack.
+const maxReplyDepth = 1000
+
+// answer describes a script's result. Tables are read raw: a metatable has no say.
+func (st *state) answer(v lua.LValue, out command.Reply) error {
+	mark := out.Mark()
+	a := answerer{st: st, out: out}
+	if err := a.value(v, 0); err != nil {
+		out.Rewind(mark)
+		return err
+	}
+	return nil
+}
+
+type answerer struct {
+	st   *state
+	out  command.Reply
+	size int
+}
+
+// grow accounts for the reply, whose elements a table that contains itself multiplies.
+func (a *answerer) grow(n int) error {
+	if a.size += n; int64(a.size) > a.st.run.limits.Memory {
+		a.st.run.stop = errMemory
+		return a.st.failure(nil)
+	}
+	return nil
+}
+
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\r\n") {
+		return s
+	}
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
+}
+
+func (a *answerer) value(v lua.LValue, depth int) error {
+	if depth >= maxReplyDepth {
+		a.out.Error("ERR reached lua stack limit")
+		return nil
+	}
+	switch v := v.(type) {
+	case lua.LString:
+		a.out.BulkString(string(v))
+		return a.grow(16 + len(v))
+	case lua.LNumber:
+		a.out.Int(truncate(float64(v)))
+	case lua.LBool:
+		switch { // true and false are 1 and null unless the script asked for RESP3
+		case a.st.run.resp == 3:
+			a.out.Bool(bool(v))
+		case bool(v):
+			a.out.Int(1)
+		default:
+			a.out.Null()
+		}
+	case *lua.LTable:
+		return a.table(v, depth)
+	default:
+		a.out.Null()
+	}
+	return a.grow(16)
+}
+
+func (a *answerer) table(t *lua.LTable, depth int) error {
+	t = a.st.facing(t)
+	if s, ok := t.RawGetString("err").(lua.LString); ok {
+		a.out.Error(oneLine(string(s)))
+		return a.grow(len(s))
+	}
+	if s, ok := t.RawGetString("ok").(lua.LString); ok {
+		a.out.Status(oneLine(string(s)))
+		return a.grow(len(s))
+	}
+	if f, ok := t.RawGetString("double").(lua.LNumber); ok {
+		a.out.Double(float64(f))
+		return a.grow(16)
+	}
+	if s, ok := t.RawGetString("big_number").(lua.LString); ok {
+		a.out.BigNumber(oneLine(string(s)))
+		return a.grow(len(s))
+	}
+	if v, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
+		format, ok1 := v.RawGetString("format").(lua.LString)
+		text, ok2 := v.RawGetString("string").(lua.LString)
+		if ok1 && ok2 {
+			a.out.Verbatim(verbatimFormat(string(format)), string(text))
+			return a.grow(len(text))
+		}
+	}
+	if m, ok := t.RawGetString("map").(*lua.LTable); ok {
+		keys, values := a.entries(m)
+		a.out.Map(len(keys))
+		for i, k := range keys {
+			if err := a.value(k, depth+1); err != nil {
+				return err
+			}
+			if err := a.value(values[i], depth+1); err != nil {
+				return err
+			}
+		}
+		return a.grow(16)
+	}
+	if s, ok := t.RawGetString("set").(*lua.LTable); ok {
+		keys, _ := a.entries(s)
+		a.out.Set(len(keys))
+		for _, k := range keys {
+			if err := a.value(k, depth+1); err != nil {
+				return err
+			}
+		}
+		return a.grow(16)
+	}
+	n := 0
+	for t.RawGetInt(n+1) != lua.LNil {
+		n++
+	}
+	a.out.Array(n)
+	for i := 1; i <= n; i++ {
+		if err := a.value(t.RawGetInt(i), depth+1); err != nil {
+			return err
+		}
+	}
+	return a.grow(16)
+}
+
+func (a *answerer) entries(t *lua.LTable) (keys, values []lua.LValue) {
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		keys, values = append(keys, k), append(values, v)
+	}
+	return keys, values
+}
+
+// verbatimFormat is the three letters that the protocol has room for.
+func verbatimFormat(s string) string { return (s + "   ")[:3] }
+
+// facing is the table behind a read-only one, for a script that returns a library.
+func (st *state) facing(t *lua.LTable) *lua.LTable {
+	if t.Metatable != lua.LNil {
+		if real, ok := st.real[t]; ok {
+			return real
+		}
+	}
+	return t
+}
+
+// luaReply builds Lua values from a command's reply: what redis.call returns.
+// Replies are noted flat, so that Mark and Rewind cost nothing, and made into
+// tables at the end.
+type luaReply struct {
+	run   *run
+	L     *lua.LState
+	nodes []node
+}
+
+type nodeKind uint8
+
+const (
+	nodeValue nodeKind = iota
+	nodeArray
+	nodeMap
+	nodeSet
+	nodeError
+)
+
+type node struct {
+	kind  nodeKind
+	n     int
+	value lua.LValue
+}
+
+var _ command.Reply = (*luaReply)(nil)
+
+func (lr *luaReply) reset() {
+	clear(lr.nodes)
+	lr.nodes = lr.nodes[:0]
+	lr.L = nil
+	if cap(lr.nodes) > 1024 {
+		lr.nodes = nil
+	}
+}
+
+// add notes one reply and charges for it. Its callers are handlers in the middle
+// of their work, which must not be unwound: an empty account is only noted here.
+func (lr *luaReply) add(kind nodeKind, n, bytes int, v lua.LValue) {
+	lr.nodes = append(lr.nodes, node{kind, n, v})
+	lr.run.mem += int64(bytes)
+	lr.run.left--
+}
+
+func (lr *luaReply) bulk(s string) { lr.add(nodeValue, 0, 32+len(s), lua.LString(s)) }
+
+func (lr *luaReply) field(key string, v lua.LValue) {
+	t := lr.L.CreateTable(0, 1)
+	t.RawSetString(key, v)
+	lr.add(nodeValue, 0, 256, t)
+}
+
+// Status becomes {ok=s}.
+func (lr *luaReply) Status(s string) { lr.field("ok", lua.LString(s)) }
+
+// Error becomes {err=msg}, which redis.call raises.
+func (lr *luaReply) Error(msg string) { lr.add(nodeError, 0, 256, lua.LString(oneLine(msg))) }
+
+// Int becomes a number.
+func (lr *luaReply) Int(n int64) { lr.add(nodeValue, 0, 8, number(float64(n))) }
+
+// Bulk becomes a string.
+func (lr *luaReply) Bulk(b []byte) { lr.bulk(string(b)) }
+
+// BulkString becomes a string.
+func (lr *luaReply) BulkString(s string) { lr.bulk(s) }
+
+// Null becomes false, after redis.setresp(3) nil.
+func (lr *luaReply) Null() {
+	if lr.run.resp == 3 {
+		lr.add(nodeValue, 0, 0, lua.LNil)
+		return
+	}
+	lr.add(nodeValue, 0, 0, lua.LFalse)
+}
+
+// NullArray is as Null.
+func (lr *luaReply) NullArray() { lr.Null() }
+
+// Array becomes a table.
+func (lr *luaReply) Array(n int) { lr.add(nodeArray, n, 64+16*min(n, 1024), nil) }
+
+// Map becomes {map={...}}, or under RESP2 an array of keys and values.
+func (lr *luaReply) Map(n int) {
+	if lr.run.resp == 3 {
+		lr.add(nodeMap, n, 512, nil)
+		return
+	}
+	lr.Array(2 * n)
+}
+
+// Set becomes {set={member=true}}, or under RESP2 an array.
+func (lr *luaReply) Set(n int) {
+	if lr.run.resp == 3 {
+		lr.add(nodeSet, n, 512, nil)
+		return
+	}
+	lr.Array(n)
+}
+
+// Push becomes a table.
+func (lr *luaReply) Push(n int) { lr.Array(n) }
+
+// Double becomes {double=f}, or under RESP2 its text.
+func (lr *luaReply) Double(f float64) {
+	if lr.run.resp == 3 {
+		lr.field("double", lua.LNumber(f))
+		return
+	}
+	lr.bulk(doubleText(f))
+}
+
+// Bool becomes a boolean, or under RESP2 1 or 0.
+func (lr *luaReply) Bool(b bool) {
+	if lr.run.resp == 3 {
+		lr.add(nodeValue, 0, 0, lua.LBool(b))
+		return
+	}
+	lr.Int(int64(b2i(b)))
+}
+
+// BigNumber becomes {big_number=digits}, or under RESP2 its text.
+func (lr *luaReply) BigNumber(digits string) {
+	if lr.run.resp == 3 {
+		lr.field("big_number", lua.LString(digits))
+		return
+	}
+	lr.bulk(digits)
+}
+
+// Verbatim becomes {verbatim_string={string=, format=}}, or under RESP2 its text.
+func (lr *luaReply) Verbatim(format, text string) {
+	if lr.run.resp != 3 {
+		lr.bulk(text)
+		return
+	}
+	t := lr.L.CreateTable(0, 2)
+	t.RawSetString("format", lua.LString(format))
+	t.RawSetString("string", lua.LString(text))
+	lr.run.mem += int64(len(text))
+	lr.field("verbatim_string", t)
+}
+
+// Mark returns the present end of the reply.
+func (lr *luaReply) Mark() int { return len(lr.nodes) }
+
+// Rewind drops what was described since mark.
+func (lr *luaReply) Rewind(mark int) {
+	clear(lr.nodes[mark:])
+	lr.nodes = lr.nodes[:mark]
+}
+
+// take makes the Lua value of the whole reply; failed says that it is an error.
+func (lr *luaReply) take() (v lua.LValue, failed bool) {
+	if len(lr.nodes) == 0 {
+		return lua.LFalse, false
+	}
+	failed = lr.nodes[0].kind == nodeError
+	if len(lr.nodes) == 1 {
+		v = lr.leaf(&lr.nodes[0])
+	} else {
+		v, _ = lr.build(0, 0)
+	}
+	clear(lr.nodes)
+	lr.nodes = lr.nodes[:0]
+	return v, failed
+}
+
+func (lr *luaReply) leaf(n *node) lua.LValue {
+	switch n.kind {
+	case nodeError:
+		t := lr.L.CreateTable(0, 2)
+		t.RawSetString("err", n.value)
+		t.RawSetString("ignore_error_stats_update", lua.LTrue)
+		return t
+	case nodeArray:
+		return lr.L.NewTable()
+	case nodeMap, nodeSet:
+		v, _ := lr.build(0, 0)
+		return v
+	}
+	return n.value
+}
+
+// build makes the value of node i and returns the index after it.
+func (lr *luaReply) build(i, depth int) (lua.LValue, int) {
+	nd := &lr.nodes[i]
+	i++
+	if nd.kind == nodeValue || nd.kind == nodeError || depth > maxReplyDepth {
+		return lr.leaf(nd), i
+	}
+	t := lr.L.CreateTable(0, 0)
+	if nd.kind == nodeArray {
+		t = lr.L.CreateTable(min(nd.n, len(lr.nodes)-i), 0)
+	}
+	var v lua.LValue
+	for k := 1; k <= nd.n && i < len(lr.nodes); k++ {
+		v, i = lr.build(i, depth+1)
+		switch nd.kind {
+		case nodeArray:
+			if v != lua.LNil {
+				t.RawSetInt(k, v)
+			}
+		case nodeSet:
+			setKey(t, v, lua.LTrue)
+		case nodeMap:
+			key := v
+			if i >= len(lr.nodes) {
+				break
+			}
+			v, i = lr.build(i, depth+1)
+			setKey(t, key, v)
+		}
+	}
+	switch nd.kind {
+	case nodeMap, nodeSet:
+		outer := lr.L.CreateTable(0, 1)
+		outer.RawSetString(map[nodeKind]string{nodeMap: "map", nodeSet: "set"}[nd.kind], t)
+		return outer, i
+	}
+	return t, i
+}
+
+// setKey stores under a key that a reply gave, where nil and NaN are none and a
+// large integer must not become an array.
+func setKey(t *lua.LTable, key, v lua.LValue) {
+	if key == lua.LNil {
+		return
+	}
+	if f, ok := key.(lua.LNumber); ok {
+		if math.IsNaN(float64(f)) {
+			return
+		}
+		if n, ok := arrayIndex(f); ok && n > plainKey && n > t.Len()+1 {
+			t.RawSetString(numberText(float64(f)), v)
+			return
+		}
+	}
+	t.RawSet(key, v)
+}
+
+// doubleText is a double as RESP2 clients see it: 17 significant digits.
+func doubleText(f float64) string { return string(appendG(nil, f, 17, false)) }

@@ -1,0 +1,177 @@
+package scripting
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// snippet is one line of testdata/diff: a script, and why its reply may differ.
+type snippet struct {
+	file    string
+	line    int
+	source  string
+	differs string // "" when the replies must be equal
+}
+
+// readSnippets reads the corpus: a script per line, in which \n stands for a
+// line break when the line begins with "\ ". A line "# differs: why" is about the next one.
+func readSnippets(t *testing.T) (list []snippet) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/diff/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no snippets in testdata/diff: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differs := ""
+		for i, line := range strings.Split(string(text), "\n") {
+			switch {
+			case strings.HasPrefix(line, "# differs: "):
+				differs = strings.TrimPrefix(line, "# differs: ")
+			case line == "" || strings.HasPrefix(line, "# "):
+			default:
+				if rest, ok := strings.CutPrefix(line, `\ `); ok {
+					line = strings.ReplaceAll(rest, `\n`, "\n")
+				}
+				list = append(list, snippet{filepath.Base(file), i + 1, line, differs})
+				differs = ""
+			}
+		}
+	}
+	return list
+}
+
+// redisServer is a redis-server of the test's own.
+type redisServer struct {
+	cmd  *exec.Cmd
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+func startRedis(t *testing.T) *redisServer {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("LATCHKEY_CI") == "1" {
+			t.Fatal("redis-server is missing: install the Debian package redis-server")
+		}
+		t.Skip("redis-server is missing: install the Debian package redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	l.Close()
+	cmd := exec.Command(path, "--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("cannot start redis-server: %v", err)
+	}
+	s := &redisServer{cmd: cmd}
+	t.Cleanup(func() {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "Ready to accept connections") {
+			break
+		}
+	}
+	go io.Copy(io.Discard, out)
+	if s.conn, err = net.Dial("tcp", addr.String()); err != nil {
+		t.Fatalf("redis-server does not answer: %v", err)
+	}
+	s.r = bufio.NewReader(s.conn)
+	return s
+}
+
+// do sends a command and returns the bytes of its reply.
+func (s *redisServer) do(args ...string) (string, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	s.conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := s.conn.Write(b.Bytes()); err != nil {
+		return "", err
+	}
+	b.Reset()
+	if err := s.read(&b); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func (s *redisServer) read(b *bytes.Buffer) error {
+	for left := 1; left > 0; left-- {
+		line, err := s.r.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		b.WriteString(line)
+		n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
+		switch {
+		case line[0] == '$' && n >= 0:
+			if _, err := io.CopyN(b, s.r, int64(n+2)); err != nil {
+				return err
+			}
+		case line[0] == '*' && n > 0:
+			left += n
+		}
+	}
+	return nil
+}
+
+// TestSameAsRedis replays the corpus on redis-server and here.
+func TestSameAsRedis(t *testing.T) {
+	redis := startRedis(t)
+	e := newEngine(t, Options{Version: "7.0.15"})
+	store := newFakeStore()
+	same := 0
+	for _, s := range readSnippets(t) {
+		want, err := redis.do("EVAL", s.source, "2", "k1", "k2", "a1", "a2")
+		if err != nil {
+			t.Fatalf("%s:%d: redis-server went away at %q: %v", s.file, s.line, s.source, err)
+		}
+		got := eval(e, store, s.source, Limits{})
+		switch {
+		case got == want && s.differs != "":
+			t.Errorf("%s:%d: %s\nis marked as different (%s) but replies are equal: %q", s.file, s.line, s.source, s.differs, got)
+		case got != want && s.differs == "":
+			t.Errorf("%s:%d: %s\n got %q\nwant %q, as redis-server answers", s.file, s.line, s.source, clipText(got), clipText(want))
+		case got == want:
+			same++
+		}
+	}
+	t.Logf("%d replies equal", same)
+}
+
+func clipText(s string) string {
+	if len(s) > 600 {
+		return s[:600] + "..."
+	}
+	return s
+}

@@ -1,0 +1,321 @@
+package scripting
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// Options configures an Engine. The zero value is usable.
+type Options struct {
+	// MaxScriptBytes is the longest source accepted; default 1 MiB. Compiling a
+	// source takes about sixty times its size in memory.
+	MaxScriptBytes int
+	// CacheScripts and CacheBytes bound the script cache; defaults 4096 scripts
+	// and 64 MiB of sources and code.
+	CacheScripts int
+	CacheBytes   int
+	// Version is what redis.REDIS_VERSION says; default "7.2.6".
+	Version string
+	// Logger receives redis.log at the level the script gave; default none.
+	Logger *slog.Logger
+	// Now is a monotonic clock, for budgets and os.clock; default time.Now.
+	Now func() time.Time
+
+	heap func() heapSample // tests put in a heap of their own
+}
+
+// Validate names the first field that cannot be used, and its value.
+func (o *Options) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"MaxScriptBytes", o.MaxScriptBytes}, {"CacheScripts", o.CacheScripts}, {"CacheBytes", o.CacheBytes}} {
+		if f.value < 0 {
+			return fmt.Errorf("scripting: %s is %d, must not be negative", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// Engine compiles and runs scripts. Its methods may be called from any goroutine.
+type Engine struct {
+	opts    Options
+	version int // as redis.REDIS_VERSION_NUM
+	born    time.Time
+	token   string
+	entry   *lua.FunctionProto
+	closed  chan struct{} // always closed: what Done returns to end a run
+	states  sync.Pool     // of *state
+	cache   Cache
+}
+
+// New makes an engine.
+func New(opts Options) (*Engine, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.MaxScriptBytes == 0 {
+		opts.MaxScriptBytes = 1 << 20
+	}
+	if opts.Version == "" {
+		opts.Version = "7.2.6"
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.heap == nil {
+		opts.heap = readHeap
+	}
+	e := &Engine{opts: opts, born: opts.Now(), token: newToken(), closed: make(chan struct{})}
+	close(e.closed)
+	var a, b, c int
+	if _, err := fmt.Sscanf(opts.Version, "%d.%d.%d", &a, &b, &c); err != nil {
+		return nil, fmt.Errorf("scripting: Version is %q, must be three numbers", opts.Version)
+	}
+	e.version = a<<16 | b<<8 | c
+	e.cache.init(opts.CacheScripts, opts.CacheBytes)
+	tree, err := parseChunk(coroutineEntry, "coroutine")
+	if err != nil {
+		return nil, err
+	}
+	if e.entry, err = lua.Compile(tree.stmts, ""); err != nil {
+		return nil, err
+	}
+	e.entry.IsVarArg = lua.VarArgIsVarArg
+	return e, nil
+}
+
+// Cache is the engine's script cache.
+func (e *Engine) Cache() *Cache { return &e.cache }
+
+// Caller runs one command for a script, in the script's own transaction.
+type Caller interface {
+	// Call describes the reply of one command to r. argv and its elements are
+	// the callee's until it returns and are reused after. An error reply is a
+	// reply like any other. An error that is returned ends the script at once,
+	// past any pcall, and Run returns it: the transaction must be run
+	// again, or the client is gone.
+	Call(argv [][]byte, r command.Reply) error
+}
+
+// Invocation is one run of a script. It must not be used twice at once.
+type Invocation struct {
+	Caller Caller
+	// Keys and Args become KEYS and ARGV; the elements are copied.
+	Keys, Args [][]byte
+	Limits     Limits
+	// LongRunning, when set, is called once, on the script's goroutine, after the
+	// script has run for 2 ms: it takes a permit, waiting if it must, and
+	// returns how to give it back. An error ends the script and is returned by Run.
+	LongRunning func() (release func(), err error)
+	// Fence, when set, is redis.fence(): the transaction's fencing number.
+	Fence func() (int64, error)
+	// CheckACL, when set, is redis.acl_check_cmd: may the client run argv?
+	// known is false when there is no such command.
+	CheckACL func(argv [][]byte) (allowed, known bool)
+
+	kill atomic.Pointer[error]
+}
+
+// Kill ends the run with reason, within a thousand instructions, from any
+// goroutine; Run returns a Failure of kind Killed for an error made by
+// [KilledBy], and any other reason as it is. A run that has ended is not affected.
+func (inv *Invocation) Kill(reason error) { inv.kill.CompareAndSwap(nil, &reason) }
+
+// FailureKind says how a script ended otherwise than by returning.
+type FailureKind uint8
+
+const (
+	// Uncaught is an error the script raised and did not catch, or that one of
+	// its commands replied.
+	Uncaught FailureKind = iota
+	// Killed is a script ended from outside: SCRIPT KILL, CLIENT KILL.
+	Killed
+	// Exhausted is a script that ran out of instructions, memory or time.
+	Exhausted
+	// Broken is a failure of the machine itself, to be logged.
+	Broken
+)
+
+// Failure is how a script ended otherwise than by returning. Whether what it
+// wrote is rolled back is the caller's: always, unless Kind is Uncaught and
+// script-error-rollback is off.
+type Failure struct {
+	Kind FailureKind
+	// Reply is the text of the error reply, as Redis 7 has it.
+	Reply string
+}
+
+func (f *Failure) Error() string { return f.Reply }
+
+type killed struct{ text string }
+
+func (k *killed) Error() string { return k.text }
+
+// KilledBy is a reason for Kill whose text becomes the reply: "Script killed by user with SCRIPT KILL.".
+func KilledBy(text string) error { return &killed{text} }
+
+// Run executes a script and describes what it returned to out. It returns nil, a
+// *Failure, or the error that a Caller or LongRunning returned; then nothing
+// was described to out.
+func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
+	st, _ := e.states.Get().(*state)
+	if st == nil {
+		st = newState(e)
+	}
+	r := &st.run
+	st.begin(s, inv)
+	defer func() {
+		if r.release != nil {
+			r.release()
+			r.release = nil
+		}
+	}()
+	if err := st.call(s); err != nil {
+		// The state goes to the collector, whatever it holds.
+		return err
+	}
+	err := st.answer(st.L.Get(-1), out)
+	st.L.SetTop(0)
+	if r.used+int64(r.quantum-r.left) < retireAfter {
+		st.end()
+		e.states.Put(st)
+	}
+	return err
+}
+
+// begin makes a state ready for one run.
+func (st *state) begin(s *Script, inv *Invocation) {
+	r := &st.run
+	*r = run{engine: r.engine, state: st, inv: inv, script: s, limits: inv.Limits, resp: 2}
+	if r.limits.Memory <= 0 {
+		r.limits.Memory = defaultMemory
+	}
+	r.memNext = 1 << 20
+	r.quantum = checkEvery
+	if n := r.limits.Instructions; n > 0 {
+		r.quantum = int(min(n, checkEvery))
+	}
+	r.left = r.quantum
+	if s.argsEscape {
+		// This script could keep or change the tables: it gets its own.
+		st.globals.RawSetString("KEYS", st.list(st.L.CreateTable(len(inv.Keys), 0), inv.Keys))
+		st.globals.RawSetString("ARGV", st.list(st.L.CreateTable(len(inv.Args), 0), inv.Args))
+		st.ownArgs = true
+		return
+	}
+	if st.ownArgs {
+		st.globals.RawSetString("KEYS", st.keys)
+		st.globals.RawSetString("ARGV", st.argv)
+		st.ownArgs = false
+	}
+	st.list(st.keys, inv.Keys)
+	st.list(st.argv, inv.Args)
+}
+
+// list makes t the array of values and nothing else; t has only an array part.
+func (st *state) list(t *lua.LTable, values [][]byte) *lua.LTable {
+	for n := t.Len(); n > len(values); n-- {
+		t.Remove(-1)
+	}
+	for i, v := range values {
+		// A hot lock comes again and again with the same words.
+		if old, ok := t.RawGetInt(i + 1).(lua.LString); ok && string(old) == string(v) {
+			continue
+		}
+		t.RawSetInt(i+1, lua.LString(v))
+	}
+	st.run.mem += int64(48 * len(values))
+	return t
+}
+
+// end drops what a run referred to.
+func (st *state) end() {
+	r := &st.run
+	r.inv, r.script = nil, nil
+	st.reply.reset()
+}
+
+// call runs the main chunk; the result stays on the stack.
+func (st *state) call(s *Script) (err error) {
+	r := &st.run
+	defer func() {
+		if p := recover(); p != nil {
+			err = st.failure(p)
+		}
+	}()
+	if st.main == nil || st.main.Proto != s.proto {
+		// No script can reach the function that is its own main chunk, so the
+		// next run of the same script may have it again.
+		st.main = st.L.NewFunctionFromProto(s.proto)
+	}
+	st.L.Push(st.main)
+	st.L.Call(0, 1)
+	if r.stop != nil { // noticed by the last instruction
+		return st.failure(nil)
+	}
+	return nil
+}
+
+// failure turns what unwound the script into Run's error.
+func (st *state) failure(p any) error {
+	r := &st.run
+	if r.stop != nil {
+		var kill *killed
+		switch {
+		case errors.Is(r.stop, errInstructions), errors.Is(r.stop, errMemory), errors.Is(r.stop, errTime):
+			return &Failure{Exhausted, "ERR " + r.stop.Error() + st.trailer()}
+		case errors.As(r.stop, &kill):
+			return &Failure{Killed, "ERR " + kill.text + st.trailer()}
+		}
+		return r.stop
+	}
+	api, ok := p.(*lua.ApiError)
+	if !ok {
+		text := fmt.Sprint(p)
+		if text != "lua callstack overflow" {
+			return &Failure{Broken, "ERR internal error: " + text}
+		}
+		api = &lua.ApiError{Object: lua.LString(scriptChunk + ":1: stack overflow")}
+		r.source, r.line = scriptChunk, 1
+	}
+	text := "ERR nil"
+	switch v := api.Object.(type) {
+	case *lua.LTable:
+		if s, ok := textOf(v.RawGetString("err")); ok {
+			text = s
+		} else {
+			// Redis 7.0 crashes here.
+			text = "ERR unknown error"
+		}
+	default:
+		if s, ok := textOf(v); ok {
+			text = "ERR " + s
+		} else if v != lua.LNil {
+			text = "ERR " + toStringMeta(st.L, v).String()
+		}
+	}
+	return &Failure{Uncaught, text + st.trailer()}
+}
+
+// trailer names the script and the place, after the text of an uncaught error.
+func (st *state) trailer() string {
+	r := &st.run
+	if r.source == "" {
+		return ""
+	}
+	source := "@" + r.source
+	if name, ok := r.chunks[r.source]; ok {
+		source = name
+	}
+	return " script: " + r.script.SHA.String() + ", on " + source + ":" + strconv.Itoa(r.line) + "."
+}

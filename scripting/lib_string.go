@@ -1,0 +1,327 @@
+package scripting
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+var stringLibrary = library{name: "string", functions: map[string]lua.LGFunction{
+	"byte":    strByte,
+	"char":    strChar,
+	"dump":    strDump,
+	"find":    strFind,
+	"format":  strFormat,
+	"gmatch":  strGmatch,
+	"gsub":    strGsub,
+	"len":     strLen,
+	"lower":   strLower,
+	"match":   strMatch,
+	"rep":     strRep,
+	"reverse": strReverse,
+	"sub":     strSub,
+	"upper":   strUpper,
+}, aliases: map[string]string{"gfind": "gmatch"}}
+
+// position makes a Lua index, negative from the end, one from the beginning.
+func position(i, length int) int {
+	if i < 0 {
+		i += length + 1
+	}
+	return max(i, 0)
+}
+
+func pushString(L *lua.LState, s string) int {
+	L.Push(lua.LString(s))
+	return 1
+}
+
+func strByte(L *lua.LState) int {
+	s := checkString(L, 1)
+	i := position(optInt(L, 2, 1), len(s))
+	j := min(position(optInt(L, 3, i), len(s)), len(s))
+	i = max(i, 1)
+	if i > j {
+		return 0
+	}
+	if j-i+1 >= maxResults {
+		raise(L, 1, "string slice too long")
+	}
+	runOf(L).pay(L, (j-i)>>3)
+	for _, c := range []byte(s[i-1 : j]) {
+		L.Push(smallNumbers[c])
+	}
+	return j - i + 1
+}
+
+func strChar(L *lua.LState) int {
+	b := make([]byte, L.GetTop())
+	for i := range b {
+		c := checkInt(L, i+1)
+		if c < 0 || c > 255 {
+			argError(L, i+1, "invalid value")
+		}
+		b[i] = byte(c)
+	}
+	return pushString(L, string(b))
+}
+
+func strDump(L *lua.LState) int {
+	checkFunction(L, 1)
+	raise(L, 1, "unable to dump given function")
+	return 0
+}
+
+func strLen(L *lua.LState) int {
+	L.Push(number(float64(len(checkString(L, 1)))))
+	return 1
+}
+
+// mapped makes a string of the same length, byte by byte.
+func mapped(L *lua.LState, f func(dst []byte, src string)) int {
+	s := checkString(L, 1)
+	runOf(L).alloc(L, len(s))
+	runOf(L).pay(L, len(s)>>6)
+	b := make([]byte, len(s))
+	f(b, s)
+	return pushString(L, string(b))
+}
+
+func strLower(L *lua.LState) int {
+	return mapped(L, func(dst []byte, src string) {
+		for i := range dst {
+			c := src[i]
+			if c-'A' < 26 {
+				c |= 0x20
+			}
+			dst[i] = c
+		}
+	})
+}
+
+func strUpper(L *lua.LState) int {
+	return mapped(L, func(dst []byte, src string) {
+		for i := range dst {
+			c := src[i]
+			if c-'a' < 26 {
+				c &^= 0x20
+			}
+			dst[i] = c
+		}
+	})
+}
+
+func strReverse(L *lua.LState) int {
+	return mapped(L, func(dst []byte, src string) {
+		for i := range dst {
+			dst[len(dst)-1-i] = src[i]
+		}
+	})
+}
+
+func strRep(L *lua.LState) int {
+	s := checkString(L, 1)
+	n := checkInt(L, 2)
+	if n <= 0 || s == "" {
+		return pushString(L, "")
+	}
+	r := runOf(L)
+	if int64(n) > r.limits.Memory/int64(len(s)) {
+		n = int(r.limits.Memory/int64(len(s))) + 1 // more than alloc grants
+	}
+	r.alloc(L, n*len(s))
+	return pushString(L, strings.Repeat(s, n))
+}
+
+func strSub(L *lua.LState) int {
+	s := checkString(L, 1)
+	i := max(position(checkInt(L, 2), len(s)), 1)
+	j := min(position(optInt(L, 3, -1), len(s)), len(s))
+	if i > j {
+		return pushString(L, "")
+	}
+	return pushString(L, s[i-1:j])
+}
+
+const patternSpecials = "^$*+?.([%-"
+
+func strFind(L *lua.LState) int { return find(L, true) }
+
+func strMatch(L *lua.LState) int { return find(L, false) }
+
+func find(L *lua.LState, indices bool) int {
+	s, pat := checkString(L, 1), checkString(L, 2)
+	init := max(position(optInt(L, 3, 1), len(s))-1, 0)
+	if init > len(s) {
+		init = len(s)
+	}
+	r := runOf(L)
+	if indices && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pat, patternSpecials)) {
+		r.pay(L, (len(s)-init+len(pat))>>6)
+		i := strings.Index(s[init:], pat)
+		if i < 0 {
+			L.Push(lua.LNil)
+			return 1
+		}
+		L.Push(number(float64(init + i + 1)))
+		L.Push(number(float64(init + i + len(pat))))
+		return 2
+	}
+	m := &matcher{L: L, run: r, src: s, pat: pat}
+	p := 0
+	anchor := pat != "" && pat[0] == '^'
+	if anchor {
+		p = 1
+	}
+	for at := init; ; at++ {
+		m.level = 0
+		if e := m.match(at, p); e >= 0 {
+			if !indices {
+				return m.push(at, e)
+			}
+			L.Push(number(float64(at + 1)))
+			L.Push(number(float64(e)))
+			if m.level == 0 {
+				return 2
+			}
+			return 2 + m.push(at, e)
+		}
+		if anchor || at >= len(s) {
+			L.Push(lua.LNil)
+			return 1
+		}
+	}
+}
+
+func strGmatch(L *lua.LState) int {
+	s, pat := checkString(L, 1), checkString(L, 2)
+	at := 0
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		m := &matcher{L: L, run: runOf(L), src: s, pat: pat}
+		for ; at <= len(s); at++ {
+			m.level = 0
+			if e := m.match(at, 0); e >= 0 {
+				begin := at
+				at = e
+				if e == begin {
+					at++ // an empty match: go on after it
+				}
+				return m.push(begin, e)
+			}
+		}
+		return 0
+	}))
+	return 1
+}
+
+func strGsub(L *lua.LState) int {
+	s, pat := checkString(L, 1), checkString(L, 2)
+	repl := L.Get(3)
+	var text string
+	switch v := repl.(type) {
+	case lua.LString:
+		text = string(v)
+	case lua.LNumber:
+		text = numberText(float64(v))
+		repl = lua.LString(text)
+	case *lua.LTable, *lua.LFunction:
+	default:
+		argError(L, 3, "string/function/table expected")
+	}
+	limit := optInt(L, 4, len(s)+1)
+	r := runOf(L)
+	m := &matcher{L: L, run: r, src: s, pat: pat}
+	p := 0
+	anchor := pat != "" && pat[0] == '^'
+	if anchor {
+		p = 1
+	}
+	var b []byte
+	grow := func(piece string) {
+		if len(b)+len(piece) > cap(b) {
+			// charge what the buffer will take, before it does
+			r.alloc(L, 2*(len(b)+len(piece)))
+		}
+		b = append(b, piece...)
+	}
+	at, n := 0, 0
+	for n < limit {
+		m.level = 0
+		e := m.match(at, p)
+		if e >= 0 {
+			n++
+			m.replacement(repl, text, at, e, grow)
+		}
+		if e >= 0 && e > at {
+			at = e
+		} else if at < len(s) {
+			grow(s[at : at+1])
+			at++
+		} else {
+			break
+		}
+		if anchor {
+			break
+		}
+	}
+	if n == 0 {
+		L.Push(lua.LString(s))
+	} else {
+		if at < len(s) {
+			grow(s[at:])
+		}
+		L.Push(lua.LString(b))
+	}
+	L.Push(number(float64(n)))
+	return 2
+}
+
+// replacement hands what stands for the match src[s:e] to grow.
+func (m *matcher) replacement(repl lua.LValue, text string, s, e int, grow func(string)) {
+	var v lua.LValue
+	switch f := repl.(type) {
+	case lua.LString:
+		run := 0
+		for i := 0; i < len(text); i++ {
+			if text[i] != '%' {
+				continue
+			}
+			grow(text[run:i])
+			i++
+			run = i
+			if i >= len(text) {
+				grow("\x00") // what C finds behind the end
+				return
+			}
+			if c := text[i]; isDigit(c) {
+				run = i + 1
+				if c == '0' {
+					grow(m.src[s:e])
+					continue
+				}
+				got := m.value(int(c-'1'), s, e)
+				piece, _ := textOf(got)
+				grow(piece)
+			}
+		}
+		grow(text[min(run, len(text)):])
+		return
+	case *lua.LTable:
+		v = m.L.GetTable(f, m.value(0, s, e))
+	case *lua.LFunction:
+		m.L.Push(f)
+		n := m.push(s, e)
+		m.L.Call(n, 1)
+		v = m.L.Get(-1)
+		m.L.Pop(1)
+	}
+	if lua.LVIsFalse(v) {
+		grow(m.src[s:e])
+		return
+	}
+	piece, ok := textOf(v)
+	if !ok {
+		m.fail("invalid replacement value (a " + typeName(v) + ")")
+	}
+	grow(piece)
+}

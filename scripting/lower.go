@@ -1,0 +1,387 @@
+package scripting
+
+import (
+	"strconv"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// lowering rewrites a tree for gopher-lua's machine: an operation that the
+// machine does without a bound (concatenation, storing under a computed key) or
+// differently from Lua 5.1 (the length operator) becomes a call of a host
+// function. The callee stands in the tree as a string constant that no source can
+// spell; compile puts the function itself in its place among the constants, so
+// a call costs no look-up. Each place has a function of its own, which knows
+// what its operands are called, for error messages.
+type lowering struct {
+	kinds map[*ast.IdentExpr]varKind
+	token string
+	sites []lua.LGFunction
+	// argsEscape is set when KEYS or ARGV stand where the script could keep or change the tables.
+	argsEscape bool
+}
+
+// maxConcatOperands keeps the registers of one concatenation far below the machine's 200.
+const maxConcatOperands = 50
+
+// plainKey is the largest constant array index stored without a look at the table.
+const plainKey = 1024
+
+func (lo *lowering) call(line int, fn lua.LGFunction, args ...ast.Expr) *ast.FuncCallExpr {
+	callee := at(&ast.StringExpr{Value: lo.token + strconv.Itoa(len(lo.sites))}, line, line)
+	lo.sites = append(lo.sites, fn)
+	return at(&ast.FuncCallExpr{Func: callee, Args: args}, line, line)
+}
+
+// value is like call, cut to one result.
+func (lo *lowering) value(line int, fn lua.LGFunction, args ...ast.Expr) ast.Expr {
+	e := lo.call(line, fn, args...)
+	e.AdjustRet = true
+	return e
+}
+
+// operand describes an expression as Lua's error messages do.
+func (lo *lowering) operand(e ast.Expr) operand {
+	switch x := e.(type) {
+	case *ast.IdentExpr:
+		switch lo.kinds[x] {
+		case varLocal:
+			return operand{"local", x.Value}
+		case varUpvalue:
+			return operand{"upvalue", x.Value}
+		}
+		return operand{"global", x.Value}
+	case *ast.AttrGetExpr:
+		if k, ok := x.Key.(*ast.StringExpr); ok {
+			return operand{"field", k.Value}
+		}
+		return operand{"field", "?"}
+	}
+	return operand{}
+}
+
+func (lo *lowering) isArgs(e ast.Expr) bool {
+	x, ok := e.(*ast.IdentExpr)
+	return ok && lo.kinds[x] == varGlobal && (x.Value == "KEYS" || x.Value == "ARGV")
+}
+
+func (lo *lowering) stmts(list []ast.Stmt) {
+	for i, s := range list {
+		list[i] = lo.stmt(s)
+	}
+}
+
+func (lo *lowering) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = lo.expr(e)
+	}
+}
+
+func (lo *lowering) stmt(s ast.Stmt) ast.Stmt {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		return lo.assign(s)
+	case *ast.LocalAssignStmt:
+		lo.exprs(s.Exprs)
+	case *ast.FuncCallStmt:
+		s.Expr = lo.expr(s.Expr)
+	case *ast.DoBlockStmt:
+		lo.stmts(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = lo.expr(s.Condition)
+		lo.stmts(s.Stmts)
+	case *ast.RepeatStmt:
+		lo.stmts(s.Stmts)
+		s.Condition = lo.expr(s.Condition)
+	case *ast.IfStmt:
+		for { // an elseif chain is long rather than deep
+			s.Condition = lo.expr(s.Condition)
+			lo.stmts(s.Then)
+			if len(s.Else) == 1 {
+				if next, ok := s.Else[0].(*ast.IfStmt); ok {
+					s = next
+					continue
+				}
+			}
+			lo.stmts(s.Else)
+			break
+		}
+	case *ast.NumberForStmt:
+		s.Init, s.Limit = lo.expr(s.Init), lo.expr(s.Limit)
+		if s.Step != nil {
+			s.Step = lo.expr(s.Step)
+		}
+		lo.stmts(s.Stmts)
+	case *ast.GenericForStmt:
+		lo.exprs(s.Exprs)
+		lo.stmts(s.Stmts)
+	case *ast.ReturnStmt:
+		lo.exprs(s.Exprs)
+	}
+	return s
+}
+
+// fixedKey says that storing under the key needs no look at the table.
+func fixedKey(key ast.Expr) bool {
+	switch k := key.(type) {
+	case *ast.StringExpr, *ast.TrueExpr, *ast.FalseExpr:
+		return true
+	case *ast.NumberExpr:
+		v, err := strconv.ParseFloat(k.Value, 64)
+		return err == nil && v <= plainKey
+	}
+	return false
+}
+
+// neverNil says that a value is certainly not nil.
+func neverNil(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.TableExpr,
+		*ast.FunctionExpr, *ast.UnaryNotOpExpr, *ast.RelationalOpExpr:
+		return true
+	}
+	return false
+}
+
+func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
+	// Which targets does the machine store by itself? Names, and fields by name.
+	guarded := 0
+	for i, target := range s.Lhs {
+		t, ok := target.(*ast.AttrGetExpr)
+		if !ok {
+			if lo.isArgs(target) {
+				lo.argsEscape = true
+			}
+			continue
+		}
+		if lo.isArgs(t.Object) {
+			lo.argsEscape = true
+		}
+		if _, str := t.Key.(*ast.StringExpr); str {
+			continue
+		}
+		if fixedKey(t.Key) && i < len(s.Rhs) && neverNil(s.Rhs[i]) {
+			continue
+		}
+		guarded++
+	}
+	line := s.Line()
+	if guarded == 0 {
+		for _, target := range s.Lhs {
+			if t, ok := target.(*ast.AttrGetExpr); ok {
+				t.Object, t.Key = lo.object(t.Object), lo.expr(t.Key)
+			}
+		}
+		lo.exprs(s.Rhs)
+		lo.mendCalls(s)
+		return s
+	}
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		t := s.Lhs[0].(*ast.AttrGetExpr)
+		op := lo.operand(t.Object)
+		val := s.Rhs[0]
+		if call, ok := val.(*ast.FuncCallExpr); ok {
+			call.AdjustRet = true
+		}
+		if dots, ok := val.(*ast.Comma3Expr); ok {
+			dots.AdjustRet = true
+		}
+		if lo.appends(t) && quiet(val) {
+			args := []ast.Expr{lo.object(t.Object), lo.expr(val)}
+			return at(&ast.FuncCallStmt{Expr: lo.call(line, appendSite(op), args...)}, line, s.LastLine())
+		}
+		fn := storeSite(op)
+		args := []ast.Expr{lo.object(t.Object), lo.expr(t.Key), lo.expr(val)}
+		return at(&ast.FuncCallStmt{Expr: lo.call(line, fn, args...)}, line, s.LastLine())
+	}
+	// a, t[i], u.v = x, y, z becomes a = assign(t, i, u, "v", x, y, z): the
+	// host function stores the fields and returns what the names get.
+	var names []ast.Expr
+	var args []ast.Expr
+	plan := make([]storeTarget, len(s.Lhs))
+	for i, target := range s.Lhs {
+		t, ok := target.(*ast.AttrGetExpr)
+		if !ok {
+			names = append(names, target)
+			continue
+		}
+		plan[i] = storeTarget{field: true, op: lo.operand(t.Object)}
+		args = append(args, lo.object(t.Object), lo.expr(t.Key))
+	}
+	lo.exprs(s.Rhs)
+	args = append(args, s.Rhs...)
+	call := lo.call(line, assignSite(plan), args...)
+	if len(names) == 0 {
+		return at(&ast.FuncCallStmt{Expr: call}, line, s.LastLine())
+	}
+	return at(&ast.AssignStmt{Lhs: names, Rhs: []ast.Expr{call}}, line, s.LastLine())
+}
+
+// mendCalls keeps gopher-lua from a mistake: it loads the function of x = (f(x))
+// into the register of x, before the argument is taken from there, when x is the
+// last parameter. Calls that are not cut to one value are compiled otherwise.
+func (lo *lowering) mendCalls(s *ast.AssignStmt) {
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok {
+			call.AdjustRet = false
+		}
+		return
+	}
+	for i, e := range s.Rhs {
+		if _, ok := e.(*ast.FuncCallExpr); !ok || i >= len(s.Lhs) {
+			continue
+		}
+		if name, ok := s.Lhs[i].(*ast.IdentExpr); ok && lo.kinds[name] == varLocal {
+			s.Rhs = []ast.Expr{lo.call(s.Line(), sameValues, s.Rhs...)}
+			return
+		}
+	}
+}
+
+// sameValues returns its arguments.
+func sameValues(L *lua.LState) int { return L.GetTop() }
+
+// appends recognises the target of t[#t+1] = v, where t is one name.
+func (lo *lowering) appends(t *ast.AttrGetExpr) bool {
+	sum, ok := t.Key.(*ast.ArithmeticOpExpr)
+	if !ok || sum.Operator != "+" {
+		return false
+	}
+	one, ok1 := sum.Rhs.(*ast.NumberExpr)
+	size, ok2 := sum.Lhs.(*ast.UnaryLenOpExpr)
+	if !ok1 || !ok2 || one.Value != "1" {
+		return false
+	}
+	a, ok1 := t.Object.(*ast.IdentExpr)
+	b, ok2 := size.Expr.(*ast.IdentExpr)
+	return ok1 && ok2 && a.Value == b.Value && lo.kinds[a] != varGlobal
+}
+
+// quiet says that evaluating an expression calls no function of the script's,
+// metamethods of its operands aside.
+func quiet(e ast.Expr) bool {
+	switch x := e.(type) {
+	case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.IdentExpr, *ast.FunctionExpr:
+		return true
+	case *ast.AttrGetExpr:
+		return quiet(x.Object) && quiet(x.Key)
+	case *ast.ArithmeticOpExpr:
+		return quiet(x.Lhs) && quiet(x.Rhs)
+	case *ast.StringConcatOpExpr:
+		return quiet(x.Lhs) && quiet(x.Rhs)
+	case *ast.TableExpr:
+		for _, f := range x.Fields {
+			if f.Key != nil && !quiet(f.Key) || !quiet(f.Value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// object lowers an expression that is indexed, where KEYS and ARGV are safe.
+func (lo *lowering) object(e ast.Expr) ast.Expr {
+	if lo.isArgs(e) {
+		return e
+	}
+	return lo.expr(e)
+}
+
+func (lo *lowering) expr(e ast.Expr) ast.Expr {
+	switch x := e.(type) {
+	case *ast.IdentExpr:
+		if lo.kinds[x] == varGlobal {
+			switch x.Value {
+			case "KEYS", "ARGV", "_G", "loadstring", "load":
+				lo.argsEscape = true
+			}
+		}
+	case *ast.AttrGetExpr:
+		x.Object, x.Key = lo.object(x.Object), lo.expr(x.Key)
+	case *ast.TableExpr:
+		lo.table(x)
+	case *ast.FuncCallExpr:
+		return lo.funcCall(x)
+	case *ast.LogicalOpExpr:
+		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
+	case *ast.RelationalOpExpr:
+		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
+	case *ast.ArithmeticOpExpr:
+		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
+	case *ast.StringConcatOpExpr:
+		return lo.concat(x)
+	case *ast.UnaryMinusOpExpr:
+		x.Expr = lo.expr(x.Expr)
+	case *ast.UnaryNotOpExpr:
+		x.Expr = lo.expr(x.Expr)
+	case *ast.UnaryLenOpExpr:
+		op := lo.operand(x.Expr)
+		return lo.value(x.Line(), lengthSite(op), lo.object(x.Expr))
+	case *ast.FunctionExpr:
+		lo.stmts(x.Stmts)
+	}
+	return e
+}
+
+func (lo *lowering) funcCall(x *ast.FuncCallExpr) ast.Expr {
+	if x.Receiver != nil {
+		x.Receiver = lo.expr(x.Receiver)
+	} else {
+		if f, ok := x.Func.(*ast.IdentExpr); ok && f.Value == "unpack" && lo.kinds[f] == varGlobal &&
+			len(x.Args) > 0 && lo.isArgs(x.Args[0]) {
+			lo.exprs(x.Args[1:])
+			return x
+		}
+		x.Func = lo.expr(x.Func)
+	}
+	lo.exprs(x.Args)
+	return x
+}
+
+func (lo *lowering) table(t *ast.TableExpr) {
+	for _, f := range t.Fields {
+		f.Value = lo.expr(f.Value)
+		if f.Key == nil {
+			continue
+		}
+		plain := fixedKey(f.Key)
+		f.Key = lo.expr(f.Key)
+		if !plain {
+			f.Key = lo.value(t.Line(), guardKey, f.Key)
+		}
+	}
+}
+
+// concat makes one call of a chain a..b..c, which the grammar nests to the right.
+func (lo *lowering) concat(x *ast.StringConcatOpExpr) ast.Expr {
+	line := x.Line()
+	var ops []operand
+	var args []ast.Expr
+	var e ast.Expr = x
+	for {
+		c, ok := e.(*ast.StringConcatOpExpr)
+		if ok {
+			e = c.Lhs
+		}
+		ops = append(ops, lo.operand(e))
+		if call, isCall := e.(*ast.FuncCallExpr); isCall {
+			call.AdjustRet = true
+		}
+		if dots, isDots := e.(*ast.Comma3Expr); isDots {
+			dots.AdjustRet = true
+		}
+		args = append(args, lo.expr(e))
+		if !ok {
+			break
+		}
+		e = c.Rhs
+	}
+	for len(args) > maxConcatOperands {
+		head := lo.value(line, concatSite(ops[:maxConcatOperands]), args[:maxConcatOperands:maxConcatOperands]...)
+		args = append([]ast.Expr{head}, args[maxConcatOperands:]...)
+		ops = append([]operand{{}}, ops[maxConcatOperands:]...)
+	}
+	return lo.value(line, concatSite(ops), args...)
+}

@@ -1,0 +1,203 @@
+package scripting
+
+import (
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// scriptChunk is what error messages call a script, as Redis 7.
+const scriptChunk = "user_script"
+
+// SHA1 is a script's name: 40 lower-case hexadecimal digits.
+type SHA1 [40]byte
+
+func (s SHA1) String() string { return string(s[:]) }
+
+// SumSHA1 names a source.
+func SumSHA1(src []byte) (name SHA1) {
+	sum := sha1.Sum(src)
+	hex.Encode(name[:], sum[:])
+	return name
+}
+
+// ParseSHA1 reads a client's spelling of a name, in either case; ok is false
+// when it cannot be one.
+func ParseSHA1(b []byte) (name SHA1, ok bool) {
+	if len(b) != len(name) {
+		return name, false
+	}
+	for i, c := range b {
+		if c-'A' < 26 {
+			c |= 0x20
+		}
+		name[i] = c
+	}
+	return name, true
+}
+
+// Flags are what a script's first line declares: #!lua flags=no-writes,...
+type Flags uint8
+
+// The flags, as Redis 7 names them.
+const (
+	NoWrites Flags = 1 << iota
+	AllowOOM
+	AllowStale
+	NoCluster
+	AllowCrossSlotKeys
+	// HasShebang is set for scripts with such a line, without which Redis is
+	// lenient in ways it is not for scripts with one.
+	HasShebang
+)
+
+// Script is a compiled source. It never changes; any number of runs share it.
+type Script struct {
+	// SHA is the name of the source as the client sent it.
+	SHA SHA1
+	// Source is the client's source, first line included.
+	Source string
+	Flags  Flags
+
+	proto *lua.FunctionProto
+	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
+	argsEscape bool
+}
+
+// Compile checks and compiles a source; src is copied. It holds no lock and takes
+// time and memory bounded by Options.MaxScriptBytes. The error's text is the
+// reply, as Redis has it.
+func (e *Engine) Compile(src []byte) (*Script, error) {
+	if len(src) > e.opts.MaxScriptBytes {
+		return nil, fmt.Errorf("ERR Error compiling script (new function): script is longer than %d bytes (lua-max-script-bytes)", e.opts.MaxScriptBytes)
+	}
+	s := &Script{SHA: SumSHA1(src), Source: string(src)}
+	body, err := s.shebang()
+	if err != nil {
+		return nil, err
+	}
+	s.proto, s.argsEscape, err = e.compileSource(body, scriptChunk)
+	if err != nil {
+		return nil, fmt.Errorf("ERR Error compiling script (new function): %s", err)
+	}
+	return s, nil
+}
+
+// shebang reads the first line of a script that begins with #! and returns
+// what is to be compiled: the line goes, its line break stays.
+func (s *Script) shebang() (string, error) {
+	src := strings.TrimPrefix(s.Source, "\xef\xbb\xbf") // a byte-order mark from an editor
+	if !strings.HasPrefix(src, "#!") {
+		return src, nil
+	}
+	end := strings.IndexByte(src, '\n')
+	if end < 0 {
+		return "", fmt.Errorf("ERR Invalid script shebang")
+	}
+	words := strings.Fields(src[:end])
+	switch engine := words[0][len("#!"):]; engine {
+	case "lua":
+	case "wasm":
+		return "", fmt.Errorf("ERR Engine 'wasm' is reserved: load WASM with MODULE LOAD")
+	default:
+		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", engine)
+	}
+	s.Flags |= HasShebang
+	for _, word := range words[1:] {
+		list, ok := strings.CutPrefix(word, "flags=")
+		if !ok {
+			return "", fmt.Errorf("ERR Unknown lua shebang option: %s", word)
+		}
+		for _, name := range strings.Split(list, ",") {
+			switch name {
+			case "":
+			case "no-writes":
+				s.Flags |= NoWrites
+			case "allow-oom":
+				s.Flags |= AllowOOM
+			case "allow-stale":
+				s.Flags |= AllowStale
+			case "no-cluster":
+				s.Flags |= NoCluster
+			case "allow-cross-slot-keys":
+				s.Flags |= AllowCrossSlotKeys
+			default:
+				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", name)
+			}
+		}
+	}
+	return src[end:], nil
+}
+
+// maxFunctionCode is how many instructions a function may have: jumps reach no further.
+const maxFunctionCode = 1<<17 - 1
+
+// compileSource parses, rewrites and compiles one chunk.
+func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
+	if len(src) > e.opts.MaxScriptBytes {
+		return nil, false, fmt.Errorf("%s:1: chunk is too long", chunk)
+	}
+	if strings.HasPrefix(src, "\x1bLua") {
+		return nil, false, fmt.Errorf("%s: attempt to load chunk with wrong mode", chunk)
+	}
+	tree, err := parseChunk(src, chunk)
+	if err != nil {
+		return nil, false, err
+	}
+	lo := &lowering{kinds: tree.kinds, token: e.token}
+	lo.stmts(tree.stmts)
+	proto, err = lua.Compile(tree.stmts, chunk)
+	if err != nil {
+		line := 1
+		if ce, ok := err.(*lua.CompileError); ok {
+			line = max(ce.Line, 1)
+		}
+		return nil, false, fmt.Errorf("%s:%d: function or expression too complex", chunk, line)
+	}
+	// gopher-lua would build a table "arg" at every start.
+	proto.IsVarArg = lua.VarArgIsVarArg
+	sites := make([]*lua.LFunction, len(lo.sites))
+	for i, fn := range lo.sites {
+		sites[i] = &lua.LFunction{IsG: true, GFunction: fn}
+	}
+	if err := e.link(proto, sites); err != nil {
+		return nil, false, fmt.Errorf("%s:%d: %s", chunk, 1, err)
+	}
+	return proto, lo.argsEscape, nil
+}
+
+// link puts the host functions in the place of their stand-in constants.
+func (e *Engine) link(proto *lua.FunctionProto, sites []*lua.LFunction) error {
+	if len(proto.Code) > maxFunctionCode {
+		return fmt.Errorf("control structure too long")
+	}
+	for i, c := range proto.Constants {
+		s, ok := c.(lua.LString)
+		if !ok || !strings.HasPrefix(string(s), e.token) {
+			continue
+		}
+		n, err := strconv.Atoi(string(s[len(e.token):]))
+		if err != nil || n >= len(sites) {
+			return fmt.Errorf("unknown constant")
+		}
+		proto.Constants[i] = sites[n]
+	}
+	for _, p := range proto.FunctionPrototypes {
+		if err := e.link(p, sites); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newToken makes the prefix of stand-in constants, which no client can guess.
+func newToken() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return "\x00host:" + hex.EncodeToString(b[:]) + ":"
+}

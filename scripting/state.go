@@ -1,0 +1,292 @@
+package scripting
+
+import (
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+const (
+	// mainFrames bounds the depth of Lua calls outside pcall and coroutines; every
+	// frame may cost about a kilobyte of Go stack when a metamethod made it.
+	mainFrames = 8192
+	// threadFrames bounds it inside a coroutine.
+	threadFrames = 512
+	// minFrames is left to the innermost pcall.
+	minFrames = 256
+	// maxCallDepth bounds what nests on the Go stack, as Lua's LUAI_MAXCCALLS.
+	maxCallDepth = 200
+
+	registrySize = 1024
+	registryGrow = 1024
+	registryMax  = 1 << 19
+
+	// retireAfter is how many instructions a run may take before its state is
+	// thrown away rather than kept with all the stack it may have grown.
+	retireAfter = 1 << 16
+)
+
+// state is one Lua world with its libraries, used by one run at a time.
+type state struct {
+	L       *lua.LState
+	run     run
+	env     *lua.LTable // what scripts see as _G: empty, reads go to globals
+	globals *lua.LTable
+	// real maps the read-only stand-ins that scripts see to the tables behind them.
+	real  map[*lua.LTable]*lua.LTable
+	names map[lua.LValue]string // of library functions, for error messages
+	// what getmetatable answers for the globals and for strings
+	globalsMeta, stringMeta *lua.LTable
+
+	keys, argv *lua.LTable
+	// ownArgs says that the last script had KEYS and ARGV of its own rather than
+	// the state's, which only scripts see that cannot keep or change them.
+	ownArgs bool
+
+	threads []*lua.LState // for pcall, by depth
+	reply   luaReply
+	args    argBuffer
+	main    *lua.LFunction // the main chunk of the last script
+	entry   *lua.LFunction // where coroutines begin
+	guarded *lua.LFunction // where protected calls begin
+	pause   *lua.LFunction // suspends a coroutine before its function begins
+	ipairs  *lua.LFunction // the iterator of ipairs
+	current *lua.LState    // the running coroutine, nil outside
+}
+
+func newState(e *Engine) *state {
+	st := &state{real: map[*lua.LTable]*lua.LTable{}, names: map[lua.LValue]string{}}
+	L := lua.NewState(lua.Options{
+		CallStackSize:       mainFrames,
+		MinimizeStackMemory: true,
+		RegistrySize:        registrySize,
+		RegistryGrowStep:    registryGrow,
+		RegistryMaxSize:     registryMax,
+		SkipOpenLibs:        true,
+	})
+	st.L = L
+	st.run.engine, st.run.state = e, st
+	st.run.left, st.run.quantum = 1<<30, 1<<30
+	L.Panic = st.onError
+	L.SetContext(&st.run)
+
+	st.globals = L.NewTable()
+	st.env = st.standIn(st.globals)
+	L.Env = st.env
+	L.G.Global = st.env
+	readUnknown := L.NewTable()
+	readUnknown.RawSetString("__index", L.NewFunction(unknownGlobal))
+	st.globals.Metatable = readUnknown
+
+	st.open(st.globals, baseLibrary)
+	for _, lib := range libraries {
+		t := L.NewTable()
+		st.open(t, lib)
+		st.globals.RawSetString(lib.name, st.standIn(t))
+		if lib.name == "string" {
+			// every string indexes the read-only string library
+			mt := L.NewTable()
+			mt.RawSetString("__index", st.globals.RawGetString("string"))
+			L.SetMetatable(lua.LString(""), mt)
+			st.stringMeta = st.standIn(mt)
+		}
+	}
+	st.globals.RawSetString("redis", st.standIn(st.redisAPI(e)))
+	st.globals.RawSetString("_G", st.env)
+	st.globals.RawSetString("_VERSION", lua.LString(lua.LuaVersion))
+	meta := L.NewTable()
+	meta.RawSetString("__index", readUnknown.RawGetString("__index"))
+	st.globalsMeta = st.standIn(meta)
+
+	st.keys, st.argv = L.NewTable(), L.NewTable()
+	st.globals.RawSetString("KEYS", st.keys)
+	st.globals.RawSetString("ARGV", st.argv)
+	st.entry = L.NewFunctionFromProto(e.entry)
+	st.pause = L.NewFunction(func(*lua.LState) int { return -1 })
+	st.ipairs = L.NewFunction(ipairsStep)
+	st.guarded = L.NewFunction(func(L *lua.LState) int {
+		L.Panic = st.onError // PCall has set its own
+		L.Call(L.GetTop()-1, lua.MultRet)
+		return L.GetTop()
+	})
+	return st
+}
+
+func (st *state) open(t *lua.LTable, lib library) {
+	for name, fn := range lib.functions {
+		f := st.L.NewFunction(fn)
+		st.names[f] = name
+		t.RawSetString(name, f)
+	}
+	for name, of := range lib.aliases {
+		t.RawSetString(name, t.RawGetString(of))
+	}
+	for name, v := range lib.values {
+		t.RawSetString(name, v)
+	}
+}
+
+// library is one table of functions and constants, the same in every state.
+type library struct {
+	name      string
+	functions map[string]lua.LGFunction
+	aliases   map[string]string // second names of functions
+	values    map[string]lua.LValue
+}
+
+// libraries are opened in every state. Another one is a file lib_<name>.go and a line here.
+var libraries = []library{
+	stringLibrary, tableLibrary, mathLibrary, bitLibrary, coroutineLibrary, osLibrary,
+}
+
+// standIn makes the read-only face of a table: empty, so that every store meets
+// __newindex, and every read goes through __index.
+func (st *state) standIn(t *lua.LTable) *lua.LTable {
+	face, mt := st.L.NewTable(), st.L.NewTable()
+	mt.RawSetString("__index", t)
+	mt.RawSetString("__newindex", st.L.NewFunction(func(L *lua.LState) int {
+		raise(L, 1, readOnlyTable)
+		return 0
+	}))
+	face.Metatable = mt
+	st.real[face] = t
+	return face
+}
+
+const readOnlyTable = "Attempt to modify a readonly table"
+
+func unknownGlobal(L *lua.LState) int {
+	name, _ := textOf(L.Get(2))
+	raise(L, 1, "Script attempted to access nonexistent global variable '"+name+"'")
+	return 0
+}
+
+// behind is the table that reading t reads: t, or what it stands in for.
+func behind(L *lua.LState, t *lua.LTable) *lua.LTable {
+	if t.Metatable != lua.LNil {
+		if real, ok := runOf(L).state.real[t]; ok {
+			return real
+		}
+	}
+	return t
+}
+
+// writable refuses a read-only table.
+func writable(L *lua.LState, t *lua.LTable) {
+	if t.Metatable != lua.LNil {
+		if _, ok := runOf(L).state.real[t]; ok {
+			raise(L, 0, readOnlyTable)
+		}
+	}
+}
+
+// raise raises an error with Lua's position prefix for a level, counted as the
+// second argument of error: 1 is the caller of the running function, 0 no position.
+func raise(L *lua.LState, level int, msg string) {
+	if level > 0 {
+		msg = where(L, level) + msg
+	}
+	L.Error(lua.LString(msg), 0)
+}
+
+// where is the position of a level of the call stack, empty for Go functions.
+func where(L *lua.LState, level int) string {
+	dbg, ok := L.GetStack(level)
+	if !ok {
+		return ""
+	}
+	if _, err := L.GetInfo("Sl", dbg, nil); err != nil || dbg.CurrentLine <= 0 || dbg.Source == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
+}
+
+// onError is the Panic hook of every thread: gopher-lua calls it with the error
+// on the stack, while the frames are still there. It mends the machine's texts and
+// notes where an uncaught error was raised. The trace stops gopher-lua from
+// collecting its own, which takes time quadratic in the depth.
+func (st *state) onError(L *lua.LState) {
+	v := L.Get(-1)
+	if s, ok := v.(lua.LString); ok && st.run.stop == nil {
+		v = lua.LString(mendError(L, string(s)))
+	}
+	st.run.source, st.run.line = "", 0
+	for level := 0; level < 2; level++ {
+		dbg, ok := L.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("Sl", dbg, nil); err == nil && dbg.CurrentLine > 0 && dbg.Source != "" {
+			st.run.source, st.run.line = dbg.Source, dbg.CurrentLine
+			break
+		}
+	}
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: "-"})
+}
+
+// newThread makes a thread that shares the budget. gopher-lua would wrap the
+// context of a running state, and the copy would not count.
+func (st *state) newThread(L *lua.LState, frames int) *lua.LState {
+	ctx := L.RemoveContext()
+	options := L.Options
+	L.Options.CallStackSize = frames
+	L.Options.RegistrySize = 128
+	th, _ := L.NewThread()
+	L.Options = options
+	L.SetContext(ctx)
+	th.SetContext(ctx)
+	th.Options.CallStackSize = frames
+	return th
+}
+
+// protect calls fn with args and returns its results, or its error. It does so
+// on a thread of its own: on the calling thread gopher-lua would, at an error,
+// close the variables that functions further down share with their closures.
+func (st *state) protect(L *lua.LState, fn lua.LValue, args []lua.LValue) ([]lua.LValue, *lua.ApiError) {
+	r := &st.run
+	r.enter(L)
+	depth := r.depth - 1
+	for depth >= len(st.threads) {
+		st.threads = append(st.threads, nil)
+	}
+	th := st.threads[depth]
+	if th == nil {
+		th = st.newThread(L, max(mainFrames>>(depth+1), minFrames))
+		st.threads[depth] = th
+	}
+	th.Push(st.guarded)
+	th.Push(fn)
+	for _, a := range args {
+		th.Push(a)
+	}
+	err := th.PCall(len(args)+1, lua.MultRet, nil)
+	r.depth = depth
+	if err == nil {
+		results := make([]lua.LValue, th.GetTop())
+		for i := range results {
+			results[i] = th.Get(i + 1)
+		}
+		th.SetTop(0)
+		return results, nil
+	}
+	// A thread that failed is left to the collector, with all the stack it grew.
+	st.threads[depth] = nil
+	if r.stop != nil {
+		r.abort(L)
+	}
+	return nil, st.machineError(L, err.(*lua.ApiError))
+}
+
+// machineError tells a Lua error from a Go panic within the machine, which ends the run.
+func (st *state) machineError(L *lua.LState, err *lua.ApiError) *lua.ApiError {
+	text := err.Object.String()
+	if err.Type != lua.ApiErrorPanic && !strings.HasPrefix(text, "runtime error: ") && text != "lua callstack overflow" {
+		return err
+	}
+	if !strings.Contains(text, "callstack overflow") {
+		st.run.stop = fmt.Errorf("internal error: %s", text)
+		st.run.abort(L)
+	}
+	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
+}
