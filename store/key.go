@@ -455,6 +455,21 @@ func (k *Key) CopyTo(dst *Key) {
 	}
 }
 
+// MoveTo makes dst what k is: value, expiry and encoding, and deletes k, which
+// must exist and be another key. No bytes are copied: what undo restores in k
+// are the same bytes, and changes of them in place are undone before.
+func (k *Key) MoveTo(dst *Key) {
+	e := k.see()
+	ttl := TTL{at: e.expire}
+	if k.rel != 0 {
+		ttl = ExpireIn(k.rel)
+	}
+	str, raw := e.str, e.raw
+	k.Delete()
+	dst.SetStringOwned(str, ttl)
+	dst.e.raw = raw
+}
+
 // Signal wakes, at commit and before anybody else gets the key, the commands
 // that are blocked on it.
 func (k *Key) Signal() {

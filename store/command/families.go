@@ -7,5 +7,13 @@ func Families() [][]*Spec {
 		stringCommands(),
 		compareCommands(),
 		bitCommands(),
+		keyCommands(),
+		expiryCommands(),
+		scanCommands(),
+		renameCommands(),
+		objectCommands(),
+		dumpCommands(),
+		databaseCommands(),
+		waitCommands(),
 	}
 }

@@ -10,7 +10,11 @@ import (
 )
 
 // later are the commands of the data families that redis-server 7.0 lacks.
-var later = []string{"delifeq", "delex", "digest", "msetex", "cas", "cad"}
+var later = []string{"delifeq", "delex", "digest", "msetex", "cas", "cad", "waitaof"}
+
+// changed are those that are as in Redis 7.2, whose COMMAND INFO says otherwise:
+// WAIT may stand in a script.
+var changed = []string{"wait"}
 
 // Specs must say what COMMAND INFO of redis-server 7.0 says.
 func TestSpecsAsRedis(t *testing.T) {
@@ -31,7 +35,9 @@ func TestSpecsAsRedis(t *testing.T) {
 			if got := fmt.Sprint(s.Arity); got != in[1].Text {
 				t.Errorf("%s: arity %s, redis-server has %s", s.Name, got, in[1].Text)
 			}
-			compareSets(t, s.Name+": flags", s.Flags.Names(), in[2])
+			if !slices.Contains(changed, s.Name) {
+				compareSets(t, s.Name+": flags", s.Flags.Names(), in[2])
+			}
 			var cats []string
 			for _, c := range s.AllCategories().Names() {
 				cats = append(cats, "@"+c)
