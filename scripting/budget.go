@@ -145,6 +145,12 @@ func (r *run) look() {
 		r.stop = *reason
 		return
 	}
+	select {
+	case <-r.inv.Done:
+		r.stop = r.inv.Gone
+		return
+	default:
+	}
 	now := r.engine.opts.Now()
 	if r.started.IsZero() {
 		r.started, r.lastCheck = now, now

@@ -18,7 +18,15 @@ type Cache struct {
 	max      int
 	maxBytes int
 	evicted  int64
+
+	// refused remembers the newest sources that did not compile, so that the
+	// same bomb is not defused again while keys are locked.
+	refused  map[SHA1]string
+	refusals [maxRefusals]SHA1
+	nextRef  int
 }
+
+const maxRefusals = 256
 
 type cached struct {
 	script *Script
@@ -43,6 +51,19 @@ func (c *Cache) init(scripts, bytes int) {
 		bytes = defaultCacheBytes
 	}
 	c.scripts, c.max, c.maxBytes = map[SHA1]*cached{}, scripts, bytes
+	c.refused = map[SHA1]string{}
+}
+
+// SetBounds changes what the cache may hold, at least one script, and evicts what is too much.
+func (c *Cache) SetBounds(scripts, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.max, c.maxBytes = max(scripts, 1), bytes
+	for len(c.scripts) > c.max || c.bytes > c.maxBytes {
+		if !c.evict() {
+			return
+		}
+	}
 }
 
 // codeFactor is how much larger than its source compiled code is, about.
@@ -58,6 +79,25 @@ func (c *Cache) Get(name SHA1) *Script {
 	}
 	c.order(e).MoveToFront(e.at)
 	return e.script
+}
+
+// refusal is the reply for a source that is known not to compile, "" for others.
+func (c *Cache) refusal(name SHA1) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused[name]
+}
+
+func (c *Cache) refuse(name SHA1, reply string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.refused[name]; ok {
+		return
+	}
+	delete(c.refused, c.refusals[c.nextRef])
+	c.refusals[c.nextRef] = name
+	c.nextRef = (c.nextRef + 1) % maxRefusals
+	c.refused[name] = reply
 }
 
 // Has tells whether a script is there, without using it (SCRIPT EXISTS).
@@ -152,6 +192,7 @@ func (c *Cache) Flush() {
 	c.evals.Init()
 	c.loads.Init()
 	c.bytes = 0
+	clear(c.refused)
 }
 
 // CacheStats is what INFO says about the cache.

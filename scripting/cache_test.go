@@ -123,10 +123,10 @@ func TestShebang(t *testing.T) {
 			HasShebang | NoWrites | AllowOOM | AllowStale | NoCluster | AllowCrossSlotKeys, ""},
 		{"#!lua name=x\nreturn 1", 0, "ERR Unknown lua shebang option: name=x"},
 		{"#!lua flags=what\nreturn 1", 0, "ERR Unexpected flag in script shebang: what"},
-		{"#!python\nreturn 1", 0, "ERR Unexpected engine in script shebang: python"},
+		{"#!python\nreturn 1", 0, "ERR Unexpected engine in script shebang: #!python"},
 		{"#!lua", 0, "ERR Invalid script shebang"},
 		{"#!wasm\n", 0, "ERR Engine 'wasm' is reserved: load WASM with MODULE LOAD"},
-		{"#!\nreturn 1", 0, "ERR Unexpected engine in script shebang: "},
+		{"#!\nreturn 1", 0, "ERR Unexpected engine in script shebang: #!"},
 	} {
 		s, err := e.Compile([]byte(c.src))
 		switch {

@@ -13,8 +13,13 @@ import (
 // of Lua stack.
 const maxReplyDepth = 1000
 
-// answer describes a script's result. Tables are read raw: a metatable has no say.
+// answer describes a script's result, unless it is an error reply. Tables are read raw: a metatable has no say.
 func (st *state) answer(v lua.LValue, out command.Reply) error {
+	if t, ok := v.(*lua.LTable); ok {
+		if s, ok := st.facing(t).RawGetString("err").(lua.LString); ok {
+			return &Failure{Returned, oneLine(string(s))}
+		}
+	}
 	mark := out.Mark()
 	a := answerer{st: st, out: out}
 	if err := a.value(v, 0); err != nil {

@@ -17,7 +17,7 @@ import (
 // Options configures an Engine. The zero value is usable.
 type Options struct {
 	// MaxScriptBytes is the longest source accepted; default 1 MiB. Compiling a
-	// source takes about sixty times its size in memory.
+	// source takes about sixty times its size in memory. SetMaxScriptBytes changes it.
 	MaxScriptBytes int
 	// CacheScripts and CacheBytes bound the script cache; defaults 4096 scripts
 	// and 64 MiB of sources and code.
@@ -51,6 +51,7 @@ type Engine struct {
 	opts    Options
 	version int // as redis.REDIS_VERSION_NUM
 	born    time.Time
+	maxSrc  atomic.Int64
 	token   string
 	entry   *lua.FunctionProto
 	closed  chan struct{} // always closed: what Done returns to end a run
@@ -77,6 +78,7 @@ func New(opts Options) (*Engine, error) {
 	}
 	e := &Engine{opts: opts, born: opts.Now(), token: newToken(), closed: make(chan struct{})}
 	close(e.closed)
+	e.maxSrc.Store(int64(opts.MaxScriptBytes))
 	var a, b, c int
 	if _, err := fmt.Sscanf(opts.Version, "%d.%d.%d", &a, &b, &c); err != nil {
 		return nil, fmt.Errorf("scripting: Version is %q, must be three numbers", opts.Version)
@@ -93,6 +95,9 @@ func New(opts Options) (*Engine, error) {
 	e.entry.IsVarArg = lua.VarArgIsVarArg
 	return e, nil
 }
+
+// SetMaxScriptBytes bounds the sources compiled from now on.
+func (e *Engine) SetMaxScriptBytes(n int) { e.maxSrc.Store(int64(n)) }
 
 // Cache is the engine's script cache.
 func (e *Engine) Cache() *Cache { return &e.cache }
@@ -122,6 +127,9 @@ type Invocation struct {
 	// CheckACL, when set, is redis.acl_check_cmd: may the client run argv?
 	// known is false when there is no such command.
 	CheckACL func(argv [][]byte) (allowed, known bool)
+	// Done, when it is closed, ends the script, and Run returns Gone.
+	Done <-chan struct{}
+	Gone error
 
 	kill atomic.Pointer[error]
 }
@@ -140,6 +148,9 @@ const (
 	Uncaught FailureKind = iota
 	// Killed is a script ended from outside: SCRIPT KILL, CLIENT KILL.
 	Killed
+	// Returned is no failure of the script's: it returned an error reply, as a
+	// result or from redis.error_reply, and what it wrote stays.
+	Returned
 	// Exhausted is a script that ran out of instructions, memory or time.
 	Exhausted
 	// Broken is a failure of the machine itself, to be logged.
@@ -172,21 +183,20 @@ func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
 	if st == nil {
 		st = newState(e)
 	}
-	r := &st.run
 	st.begin(s, inv)
-	defer func() {
-		if r.release != nil {
-			r.release()
-			r.release = nil
-		}
-	}()
-	if err := st.call(s); err != nil {
+	err := st.call(s)
+	if err == nil {
+		err = st.answer(st.L.Get(-1), out)
+		st.L.SetTop(0)
+	} else {
 		// The state goes to the collector, whatever it holds.
-		return err
+		st.spoiled = true
 	}
-	err := st.answer(st.L.Get(-1), out)
-	st.L.SetTop(0)
-	if r.used+int64(r.quantum-r.left) < retireAfter {
+	r := &st.run
+	if r.release != nil {
+		r.release()
+	}
+	if !st.spoiled && r.used+int64(r.quantum-r.left) < retireAfter {
 		st.end()
 		e.states.Put(st)
 	}

@@ -440,7 +440,7 @@ func baseLoad(L *lua.LState) int {
 			break
 		}
 		runOf(L).alloc(L, len(s))
-		if b.Len()+len(s) > runOf(L).engine.opts.MaxScriptBytes {
+		if b.Len()+len(s) > int(runOf(L).engine.maxSrc.Load()) {
 			L.Push(lua.LNil)
 			L.Push(lua.LString("chunk is too long"))
 			return 2

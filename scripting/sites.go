@@ -142,7 +142,7 @@ func lengthSite(op operand) lua.LGFunction {
 // storeSite is the function for one place of t[k] = v.
 func storeSite(op operand) lua.LGFunction {
 	return func(L *lua.LState) int {
-		store(L, op, L.Get(1), L.Get(2), L.Get(3))
+		setIndex(L, op, L.Get(1), L.Get(2), L.Get(3))
 		return 0
 	}
 }
@@ -155,11 +155,11 @@ func appendSite(op operand) lua.LGFunction {
 		t, ok := obj.(*lua.LTable)
 		if !ok {
 			if s, str := obj.(lua.LString); str {
-				store(L, op, s, number(float64(len(s)+1)), v)
+				setIndex(L, op, s, number(float64(len(s)+1)), v)
 			}
 			typeError(L, "get length of", op, obj)
 		}
-		store(L, op, t, lua.LNumber(t.Len()+1), v)
+		setIndex(L, op, t, lua.LNumber(t.Len()+1), v)
 		return 0
 	}
 }
@@ -184,7 +184,7 @@ func assignSite(plan []storeTarget) lua.LGFunction {
 		arg := values - 1
 		for i := len(plan) - 1; i >= 0; i-- { // from the right, as Lua does
 			if plan[i].field {
-				store(L, plan[i].op, L.Get(arg), L.Get(arg+1), L.Get(values+1+i))
+				setIndex(L, plan[i].op, L.Get(arg), L.Get(arg+1), L.Get(values+1+i))
 				arg -= 2
 			}
 		}
@@ -199,7 +199,7 @@ func assignSite(plan []storeTarget) lua.LGFunction {
 	}
 }
 
-func store(L *lua.LState, op operand, obj, key, v lua.LValue) {
+func setIndex(L *lua.LState, op operand, obj, key, v lua.LValue) {
 	t, ok := obj.(*lua.LTable)
 	if !ok {
 		typeError(L, "index", op, obj)

@@ -73,8 +73,8 @@ type Script struct {
 // time and memory bounded by Options.MaxScriptBytes. The error's text is the
 // reply, as Redis has it.
 func (e *Engine) Compile(src []byte) (*Script, error) {
-	if len(src) > e.opts.MaxScriptBytes {
-		return nil, fmt.Errorf("ERR Error compiling script (new function): script is longer than %d bytes (lua-max-script-bytes)", e.opts.MaxScriptBytes)
+	if len(src) > int(e.maxSrc.Load()) {
+		return nil, fmt.Errorf("ERR Error compiling script (new function): script is longer than %d bytes (lua-max-script-bytes)", e.maxSrc.Load())
 	}
 	s := &Script{SHA: SumSHA1(src), Source: string(src)}
 	body, err := s.shebang()
@@ -105,7 +105,7 @@ func (s *Script) shebang() (string, error) {
 	case "wasm":
 		return "", fmt.Errorf("ERR Engine 'wasm' is reserved: load WASM with MODULE LOAD")
 	default:
-		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", engine)
+		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
 	}
 	s.Flags |= HasShebang
 	for _, word := range words[1:] {
@@ -139,7 +139,7 @@ const maxFunctionCode = 1<<17 - 1
 
 // compileSource parses, rewrites and compiles one chunk.
 func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
-	if len(src) > e.opts.MaxScriptBytes {
+	if len(src) > int(e.maxSrc.Load()) {
 		return nil, false, fmt.Errorf("%s:1: chunk is too long", chunk)
 	}
 	if strings.HasPrefix(src, "\x1bLua") {

@@ -52,6 +52,7 @@ type state struct {
 	guarded *lua.LFunction // where protected calls begin
 	pause   *lua.LFunction // suspends a coroutine before its function begins
 	ipairs  *lua.LFunction // the iterator of ipairs
+	spoiled bool           // not to be used again
 	current *lua.LState    // the running coroutine, nil outside
 }
 
