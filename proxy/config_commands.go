@@ -83,8 +83,8 @@ func isLocal(c *command.Call) bool {
 }
 
 func configResetStat(c *command.Call) {
-	s := asServer(c)
-	s.resetStats()
+	c.S.FlushStats() // so that what ran before does not count afterwards
+	asServer(c).resetStats()
 	c.OK()
 }
 

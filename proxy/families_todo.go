@@ -2,12 +2,7 @@ package proxy
 
 import "github.com/latchkey-proxy/latchkey/store/command"
 
-var (
-	serverCommands        []*command.Spec
-	introspectionCommands []*command.Spec
-)
+var introspectionCommands []*command.Spec
 
 // replyModules is the list of modules in HELLO.
 func (s *Server) replyModules(c *command.Call) { c.Reply.Array(0) }
-
-func (s *Server) resetStats() {}

@@ -85,6 +85,9 @@ func New(o Options) (*Server, error) {
 	if o.Clock == nil {
 		o.Clock = store.NewSystemClock()
 	}
+	if o.EffectLog == nil {
+		o.EffectLog = &store.MemoryLog{}
+	}
 	s := &Server{cfg: o.Config, log: o.Log, opt: o, clock: o.Clock, started: time.Now(), done: make(chan struct{}), runID: newRunID()}
 	s.hub = newHub(s)
 	st, err := store.New(store.Options{Databases: int(o.Config.Int("databases")), Clock: o.Clock, Log: o.EffectLog, Sink: s.hub})
@@ -320,7 +323,7 @@ func (s *Server) everySoOften() {
 		s.store.Tick()
 		s.store.PeakMemory()
 		if paused := s.endPauseInTime(); !paused && !s.expiryOff.Load() {
-			s.store.ExpireCycle(5 * time.Millisecond)
+			s.expireCycle()
 		}
 		s.stats.sample()
 		if n%10 == 0 {
