@@ -1,0 +1,124 @@
+# For those who build and change latchkey. `make help` lists the targets.
+
+GO          ?= go
+BIN         := bin/latchkey
+
+# Tools, pinned, and outside go.mod so that nobody who imports latchkey carries them.
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
+
+# Modules of their own: their dependencies are not latchkey's.
+NESTED      := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+
+# What -race is worth its time for: all that starts goroutines or is shared by them.
+RACE        ?= ./store ./store/command ./proxy/... ./scripting/... ./plugins ./cmd/...
+
+FUZZTIME    ?= 5m
+BENCH       ?= .
+REDIS       ?= redis-server
+COMPARE     ?= ../shared/bench/compare.py
+SCORE       ?= ../shared/conformance/score.sh
+UNITS       ?= locks
+
+# With LATCHKEY_CI=1 nothing may be skipped: what is missing fails the target.
+CI          := $(LATCHKEY_CI)
+
+.PHONY: build help test test-main test-nested race check fmt diff fuzz fuzz-short bench compare examples mutants conformance clean needs
+
+build: ## build bin/latchkey (the default)
+	$(GO) build -trimpath -o $(BIN) ./cmd/latchkey
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: needs test-main test-nested race ## run all tests; what needs a program that is missing is skipped, with LATCHKEY_CI=1 it fails
+
+test-main:
+	$(GO) test ./...
+
+test-nested:
+	@set -e; for m in $(NESTED); do \
+		if (cd $$m && $(GO) mod download) >/dev/null 2>&1 || [ "$(CI)" = 1 ]; then \
+			echo "cd $$m && $(GO) test ./..."; (cd $$m && $(GO) test ./...); \
+		else \
+			echo "skipped $$m: the modules it needs cannot be downloaded"; \
+		fi; \
+	done
+
+race: ## run the tests of all that is concurrent under the race detector
+	@if command -v gcc >/dev/null || command -v clang >/dev/null; then \
+		echo "$(GO) test -race -short $(RACE)"; CGO_ENABLED=1 $(GO) test -race -short $(RACE); \
+	elif [ "$(CI)" = 1 ]; then \
+		echo "make race: no C compiler: install the Debian package gcc"; exit 1; \
+	else \
+		echo "skipped make race: no C compiler: install the Debian package gcc"; \
+	fi
+
+# go test is silent about tests that skip, so this says it before they do.
+needs:
+	@missing() { echo "note: $$1 is missing, so tests that need it are skipped: install the Debian package $$2"; }; \
+	command -v redis-server >/dev/null || missing redis-server redis-server; \
+	command -v redis-cli    >/dev/null || missing redis-cli redis-tools; \
+	command -v clang        >/dev/null || missing clang "clang and lld"; \
+	command -v wat2wasm     >/dev/null || missing wat2wasm wabt; \
+	command -v gcc          >/dev/null || missing gcc "gcc (for go test -race)"
+
+check: ## format, vet, lint, import directions, generated files, words of unfinished work
+	@echo gofumpt; out=$$($(GOFUMPT) -l cmd plugins proxy scripting store examples) || exit 1; \
+		[ -z "$$out" ] || { echo "not formatted as gofumpt does; run make fmt:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	@set -e; for m in $(NESTED); do echo "cd $$m && $(GO) vet ./..."; (cd $$m && $(GO) vet ./...); done
+	@# ST1005 asks for error texts without capitals and full stops; replies have Redis's texts.
+	$(STATICCHECK) -checks inherit,-ST1005 ./...
+	@# Import directions, docs/CONFIG.md and docs/COMMANDS.md.
+	$(GO) test -count 1 -run '^Test(Imports|Docs)' ./...
+	@if grep -rnE '\b(TODO|FIXME|XXX)\b' --include='*.go' --include='*.c' --include='*.h' --include='*.wat' --include='*.sh' . ; then \
+		echo "words of unfinished work; finish it, or open an issue"; exit 1; fi
+	@if find . -path ./.git -prune -o -iname '*todo*' -print | grep .; then \
+		echo "files named for unfinished work"; exit 1; fi
+
+fmt: ## format all Go files
+	$(GOFUMPT) -w cmd plugins proxy scripting store examples
+
+diff: build ## replay the transcripts on redis-server and on latchkey
+	$(GO) run ./store/command/transcript/diff -redis $(REDIS) -latchkey $(BIN)
+
+fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one package
+	@set -e; \
+	$(GO) list -f '{{range .TestGoFiles}}{{$$.ImportPath}} {{$$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$.ImportPath}} {{$$.Dir}}/{{.}}{{"\n"}}{{end}}' $(or $(PKG),./...) | \
+	while read -r pkg file; do \
+		[ -n "$$pkg" ] || continue; \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+)\(.*/\1/p' $$file); do \
+			echo "$(GO) test -run ^$$ -fuzz ^$$target\$$ -fuzztime $(FUZZTIME) $$pkg"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg </dev/null; \
+		done; \
+	done
+
+fuzz-short: ## run every fuzz target for 5 seconds
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
+
+bench: ## run the Go benchmarks; BENCH=regexp PKG=./store/... for some
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
+
+compare: build ## measure bin/latchkey beside redis-server; COMPARE=path of compare.py
+	@[ -f "$(COMPARE)" ] || { echo "make compare: no $(COMPARE); COMPARE=path names it"; exit 1; }
+	python3 $(COMPARE) --base redis \
+		--server redis='$(REDIS) --port {port} --save "" --appendonly no' \
+		--server latchkey='$(BIN) serve --port {port}' $(COMPARE_ARGS)
+
+examples: ## build the example plugins again and compare them with the committed ones
+	@if [ -x examples/plugins/build.sh ]; then examples/plugins/build.sh; else echo "no examples/plugins/build.sh"; exit 1; fi
+
+mutants: ## break the key lock and the undo on purpose: the tests must fail
+	@set -e; found=; for script in store/mutants.sh; do \
+		[ -f $$script ] || continue; found=1; echo $$script; bash $$script; \
+	done; [ -n "$$found" ] || { echo "no script that tries the mutants"; exit 1; }
+
+conformance: build ## score latchkey with Redis's own tests: LK_SUITE=checkout of Redis 7.2.6, UNITS="locks core unit/type/string ..."
+	@[ -n "$$LK_SUITE" ] || { echo "make conformance: LK_SUITE must name a checkout of Redis's source at tag 7.2.6"; exit 1; }
+	@[ -f "$(SCORE)" ] || { echo "make conformance: no $(SCORE); SCORE=path names it"; exit 1; }
+	$(SCORE) 127.0.0.1 $(or $(PORT),6399) $(UNITS) --force --spawn "$(abspath $(BIN)) serve --port {port} --dir {dir}" \
+		--baseline $(dir $(SCORE))ref-redis-7.2.6.json
+
+clean: ## remove bin
+	rm -rf bin
