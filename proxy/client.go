@@ -245,9 +245,7 @@ func (c *client) flush() error {
 // park is called before the client's goroutine waits for a key. What was
 // answered before leaves now; and if the wait lasts, the socket is watched, so
 // that one who goes away does not keep its place.
-func (c *client) park() func() {
-	return c.rest(c.call.Args, c.lastSpec != nil && c.lastSpec.Flags&command.Blocking != 0)
-}
+func (c *client) park(blocked bool) func() { return c.rest(c.call.Args, blocked) }
 
 // rest is park for a command with these arguments; unblockable tells whether
 // CLIENT UNBLOCK may end the wait.

@@ -18,7 +18,7 @@ var connectionCommands = []*command.Spec{
 		Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers its argument.", Syntax: "message",
 	},
 	{
-		Name: "auth", Arity: -2, Flags: connectionFlags | command.NoAuth | command.AllowBusy | command.SkipMonitor | command.SkipSlowlog,
+		Name: "auth", Arity: -2, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
 		Categories: command.CatConnection, Access: command.Free, Handler: auth,
 		Group: "connection", Since: "1.0.0", Complexity: "O(N) where N is the number of passwords defined for the user",
 		Summary: "Authenticates the connection.", Syntax: "[username] password",

@@ -137,21 +137,31 @@ func appendQuoted(b, s []byte) []byte {
 
 const redacted = "(redacted)"
 
-// withoutPasswords replaces the arguments that MONITOR and SLOWLOG must not
-// show. AUTH and CONFIG are never shown.
+// withoutPasswords replaces the arguments of AUTH and of HELLO AUTH, which
+// neither MONITOR nor SLOWLOG may show. Redis shows those of a command with an
+// error before them; latchkey does not.
 func withoutPasswords(spec *command.Spec, args [][]byte) [][]byte {
-	if spec.Name != "hello" || spec.Parent() != nil {
+	if spec.Parent() != nil {
 		return args
 	}
-	for i := 2; i < len(args); i++ {
-		if !bytes.EqualFold(args[i], []byte("auth")) {
-			continue
-		}
+	switch spec.Name {
+	case "auth":
 		args = slices.Clone(args)
-		for j := i + 1; j < len(args) && j <= i+2; j++ {
-			args[j] = []byte(redacted)
+		redact(args[1:])
+	case "hello":
+		for i := 2; i < len(args); i++ {
+			if bytes.EqualFold(args[i], []byte("auth")) {
+				args = slices.Clone(args)
+				redact(args[i+1 : min(i+3, len(args))])
+				i += 2
+			}
 		}
-		i += 2
 	}
 	return args
+}
+
+func redact(args [][]byte) {
+	for i := range args {
+		args[i] = []byte(redacted)
+	}
 }

@@ -40,7 +40,7 @@ var pubsubCommands = []*command.Spec{
 	},
 	{
 		Name: "sunsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: sunsubscribe,
-		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey | command.KeyIncomplete}},
+		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
 		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to unsubscribe.",
 		Summary: "Stops listening to shard channels, or to all.", Syntax: "[shardchannel [shardchannel ...]]",
 	},

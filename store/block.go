@@ -124,7 +124,7 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 }
 
 func (b *Blocked) wait(w *Wait, timeout <-chan time.Time) error {
-	defer w.parked()()
+	defer w.parked(true)()
 	var err error
 	select {
 	case <-b.granted:

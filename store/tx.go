@@ -345,7 +345,7 @@ func (tx *Tx) await(k *Key, l *keyLock, w *Wait) (err error) {
 		return nil
 	default:
 	}
-	defer w.parked()()
+	defer w.parked(false)()
 	var busy <-chan time.Time
 	var timer *time.Timer
 	if w != nil && w.Busy > 0 {

@@ -33,8 +33,9 @@ type Wait struct {
 	Unblocked <-chan error
 	// Parked is called before the first time the goroutine really waits; what
 	// it returns is called when the wait has ended. The proxy watches the
-	// socket meanwhile.
-	Parked func() (unpark func())
+	// socket meanwhile. blocked tells the wait of a blocked command, which
+	// Timeout and Unblocked end, from that for a lock.
+	Parked func(blocked bool) (unpark func())
 }
 
 func (w *Wait) done() <-chan struct{} {
@@ -61,7 +62,7 @@ func (w *Wait) Pass() error {
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	defer w.parked()()
+	defer w.parked(true)()
 	select {
 	case <-timeout:
 		return ErrTimeout
@@ -72,11 +73,11 @@ func (w *Wait) Pass() error {
 	}
 }
 
-func (w *Wait) parked() func() {
+func (w *Wait) parked(blocked bool) func() {
 	if w == nil || w.Parked == nil {
 		return func() {}
 	}
-	return w.Parked()
+	return w.Parked(blocked)
 }
 
 // forChan waits until ch is closed or receives.
@@ -86,7 +87,7 @@ func (w *Wait) forChan(ch <-chan struct{}) error {
 		return nil
 	default:
 	}
-	defer w.parked()()
+	defer w.parked(false)()
 	select {
 	case <-ch:
 		return nil

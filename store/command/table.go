@@ -173,12 +173,9 @@ func (s *Spec) Resolve(args [][]byte) (*Spec, string) {
 		if len(args) >= 2 {
 			sub := s.sub(args[1])
 			if sub == nil {
-				if s.Handler == nil {
-					return nil, unknownSubcommand(s, args[1])
-				}
-			} else {
-				s = sub
+				return nil, unknownSubcommand(s, args[1])
 			}
+			s = sub
 		}
 	}
 	if s.Arity > 0 && len(args) != s.Arity || len(args) < -s.Arity {

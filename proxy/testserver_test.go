@@ -1,0 +1,231 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	osexec "os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testTimeout is how long a test waits for what must happen soon.
+const testTimeout = 20 * time.Second
+
+// startServer serves the proxy's commands and the data families on a free port
+// of the loopback interface, until the test ends.
+func startServer(t testing.TB) *Server {
+	t.Helper()
+	s, err := New(Options{
+		Families: append(command.Families(), testCommands()),
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listen on a free loopback port: %v", err)
+	}
+	s.Serve(l)
+	t.Cleanup(func() {
+		if err := s.Close(time.Second); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+// testCommands are commands of the tests' own: TEST.BLOCK ms waits for what
+// never comes.
+func testCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "test.block", Arity: 2, Flags: command.Blocking | command.NoScript, Access: command.Free,
+		Handler: func(c *command.Call) {
+			ms, ok := c.Int(1)
+			if !ok {
+				return
+			}
+			w := *c.S.Wait
+			w.Timeout = time.Duration(ms) * time.Millisecond
+			if err := w.Pass(); err != store.ErrTimeout {
+				c.Err(command.WaitError(err))
+				return
+			}
+			c.Reply.Int(0)
+		},
+	}}
+}
+
+// testClient is a connection to a server, the one under test or redis-server.
+type testClient struct {
+	t    testing.TB
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+func dial(t testing.TB, addr string) *testClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatalf("dial %s: %v", addr, err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &testClient{t, conn, bufio.NewReader(conn)}
+}
+
+func (s *Server) dial(t testing.TB) *testClient {
+	t.Helper()
+	return dial(t, s.Addrs()[0].String())
+}
+
+func (c *testClient) send(args ...string) {
+	c.t.Helper()
+	b := make([][]byte, len(args))
+	for i, a := range args {
+		b[i] = []byte(a)
+	}
+	if _, err := c.conn.Write(encode(b)); err != nil {
+		c.t.Fatalf("send %q: %v", args, err)
+	}
+}
+
+// read reads one frame and shows it in one line; "(closed)" at the end of the
+// connection.
+func (c *testClient) read() string {
+	c.t.Helper()
+	c.conn.SetReadDeadline(time.Now().Add(testTimeout))
+	r, err := transcript.ReadReply(c.r)
+	if err != nil {
+		if ne, ok := err.(net.Error); ok && ne.Timeout() {
+			c.t.Fatalf("no reply within %v", testTimeout)
+		}
+		return "(closed)"
+	}
+	return show(r)
+}
+
+// do sends a command of words without blanks and returns its reply.
+func (c *testClient) do(line string) string {
+	c.t.Helper()
+	c.send(strings.Fields(line)...)
+	return c.read()
+}
+
+// want fails the test unless the reply to the command is the given one.
+func (c *testClient) want(line, reply string) {
+	c.t.Helper()
+	if got := c.do(line); got != reply {
+		c.t.Fatalf("%s\n got %s\nwant %s", line, got, reply)
+	}
+}
+
+// silent fails the test if a frame has arrived. It asks another client of the
+// same server first, so that what the server did before has been sent.
+func (c *testClient) silent(other *testClient) {
+	c.t.Helper()
+	other.want("PING", "+PONG")
+	c.conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+	if b, err := c.r.Peek(1); err == nil {
+		c.t.Fatalf("a reply arrived that should be held back: %s", append(b, "..."...))
+	}
+	c.conn.SetReadDeadline(time.Time{})
+}
+
+// show is a reply in one line.
+func show(r transcript.Reply) string {
+	switch r.Kind {
+	case transcript.Status, transcript.Error, transcript.Int, transcript.Double, transcript.Bool, transcript.Big:
+		return string(r.Kind) + r.Text
+	case transcript.Bulk:
+		return strconv.Quote(r.Text)
+	case transcript.Verbatim:
+		return "=" + strconv.Quote(r.Text)
+	case transcript.Null, transcript.NilBulk, transcript.NilArray:
+		return "(nil)"
+	}
+	var b strings.Builder
+	b.WriteByte(byte(r.Kind))
+	b.WriteByte('[')
+	for i, e := range r.Elems {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(show(e))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// eventually asks until the answer is yes.
+func eventually(t testing.TB, what string, yes func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(testTimeout)
+	for !yes() {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not come true within %v: %s", testTimeout, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// startRedis starts the redis-server that judges replies, or skips the test.
+func startRedis(t testing.TB) string {
+	t.Helper()
+	if _, err := osexec.LookPath("redis-server"); err != nil {
+		const msg = "redis-server is not installed; on Debian: apt install redis-server"
+		if os.Getenv("LATCHKEY_CI") == "1" {
+			t.Fatal(msg)
+		}
+		t.Skip(msg)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+	defer cancel()
+	redis, err := transcript.StartServer(ctx, "redis-server")
+	if err != nil {
+		t.Fatalf("start redis-server: %v", err)
+	}
+	t.Cleanup(redis.Stop)
+	return redis.Addr
+}
+
+// field is the value of a field in a line of CLIENT LIST.
+func field(line, name string) string {
+	for _, f := range strings.Fields(line) {
+		if v, ok := strings.CutPrefix(f, name+"="); ok {
+			return v
+		}
+	}
+	return fmt.Sprintf("(no field %s in %q)", name, line)
+}
+
+// page compares a generated page with the file on disk, or writes it when
+// LATCHKEY_UPDATE=1.
+func page(t *testing.T, path, want string) {
+	t.Helper()
+	if os.Getenv("LATCHKEY_UPDATE") == "1" {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, []byte(want)) {
+		t.Fatalf("%s is not what the command table says (%v); rewrite it with LATCHKEY_UPDATE=1", path, err)
+	}
+}
