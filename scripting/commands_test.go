@@ -3,6 +3,7 @@ package scripting
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,7 @@ func TestScriptKill(t *testing.T) {
 	done := make(chan string)
 	go func() { done <- r.client().do("EVAL", src, "1", "k") }()
 	for r.runner.Long() == 0 {
-		time.Sleep(time.Millisecond) // until the script itself says that it runs long
+		runtime.Gosched() // until the script itself says that it runs long
 	}
 	c := r.client()
 	r.engine.Busy.Store(int64(time.Hour))
@@ -198,7 +199,7 @@ func TestClientGoneEndsScript(t *testing.T) {
 	done := make(chan string)
 	go func() { done <- c.do("EVAL", "redis.call('set','k','v') while true do end", "1", "k") }()
 	for r.runner.Long() == 0 {
-		time.Sleep(time.Millisecond) // until the script itself says that it runs long
+		runtime.Gosched() // until the script itself says that it runs long
 	}
 	close(gone)
 	if got := <-done; !strings.HasPrefix(got, "-UNBLOCKED") {
