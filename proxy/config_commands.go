@@ -68,16 +68,16 @@ func configSet(c *command.Call) {
 	for i := range pairs {
 		pairs[i] = config.Pair{Name: string(args[2*i]), Value: string(args[2*i+1])}
 	}
-	if err := asServer(c).cfg.Set(pairs, isLocal(c)); err != nil {
+	if err := asServer(c).cfg.Set(pairs, IsLocal(c)); err != nil {
 		c.Err(err.Error())
 		return
 	}
 	c.OK()
 }
 
-// isLocal tells whether the command came over loopback or a unix socket, as the
+// IsLocal tells whether the command came over loopback or a unix socket, as the
 // enable-*-command directives mean it.
-func isLocal(c *command.Call) bool {
+func IsLocal(c *command.Call) bool {
 	cl, ok := c.S.Client.(*client)
 	return !ok || cl.local
 }

@@ -45,7 +45,7 @@ func errProtected(name, directive string) string {
 
 func debugCommand(c *command.Call) {
 	s := asServer(c)
-	if !s.cfg.Allowed("enable-debug-command", isLocal(c)) {
+	if !s.cfg.Allowed("enable-debug-command", IsLocal(c)) {
 		c.Err(errProtected("DEBUG", "enable-debug-command"))
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -30,6 +29,8 @@ type Options struct {
 	EffectLog store.EffectLog
 	// Clock of the store; default the system's.
 	Clock store.Clock
+	// Modules are the loaded modules, for HELLO and INFO; default none.
+	Modules func() []Module
 	// Version is what `latchkey_version` of INFO says.
 	Version string
 	// Shutdown is called when a client has asked for it (SHUTDOWN); default
@@ -344,15 +345,6 @@ func (s *Server) closeIdle() {
 			c.kill()
 		}
 	})
-}
-
-// longScripts is the number of scripts that may run for long at a time, beside
-// the processors that serve the network.
-func (s *Server) longScripts() int {
-	if n := int(s.cfg.Int("max-long-scripts")); n > 0 {
-		return n
-	}
-	return runtime.NumCPU()
 }
 
 func (s *Server) upstreamStats() (upstream.Stats, bool) {

@@ -62,12 +62,25 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 	stop := make(chan struct{})
 	var once sync.Once
+	r, err := openRooms(cfg, log)
+	if err != nil {
+		fail(stderr, err, "")
+		return exitFailed
+	}
+	defer r.close()
+	// A script that runs for long keeps a processor; the network has its own.
+	runtime.GOMAXPROCS(runtime.NumCPU() + longScripts(cfg))
 	s, err := proxy.New(proxy.Options{
-		Config: cfg, Families: families(), Log: log, Version: version,
+		Config: cfg, Families: r.families(), Modules: r.modules, Log: log, Version: version,
 		Shutdown: func() { once.Do(func() { close(stop) }) },
 	})
 	if err != nil {
 		fail(stderr, err, "")
+		return exitFailed
+	}
+	if err := r.loadModules(cfg, s.Engine().Table); err != nil {
+		fail(stderr, err, "see docs/PLUGINS.md for what a module must be")
+		s.Close(0)
 		return exitFailed
 	}
 	if err := s.Listen(); err != nil {

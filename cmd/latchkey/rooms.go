@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/plugins"
+	"github.com/latchkey-proxy/latchkey/proxy"
+	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/scripting"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// rooms are what stands beside the proxy on the store: scripts and plugins.
+type rooms struct {
+	scripts *scripting.Runner
+	plugins *plugins.Host
+}
+
+// openRooms makes the rooms as the directives say, and has them follow.
+func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
+	engine, err := scripting.New(scripting.Options{
+		MaxScriptBytes: int(cfg.Memory("lua-max-script-bytes")),
+		CacheScripts:   int(cfg.Int("script-cache-max-entries")),
+		CacheBytes:     int(cfg.Memory("script-cache-max-bytes")),
+		Version:        redisVersion,
+		Logger:         log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	host, err := plugins.New(plugins.Options{
+		Log:          log,
+		Dir:          cfg.String("plugin-dir"),
+		Allowed:      func(c *command.Call) bool { return cfg.Allowed("enable-module-command", proxy.IsLocal(c)) },
+		MaxTime:      time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond,
+		MaxPages:     int(cfg.Int("plugin-max-memory-pages")),
+		MaxInstances: int(cfg.Int("plugin-max-instances")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &rooms{
+		scripts: scripting.NewRunner(engine, scriptSettings(cfg), longScripts(cfg), log),
+		plugins: host,
+	}
+	for _, name := range []string{"lua-max-memory", "lua-max-instructions", "script-max-time", "script-error-rollback"} {
+		cfg.OnChange(name, func(_, _ string) error {
+			r.scripts.Set(scriptSettings(cfg))
+			return nil
+		})
+	}
+	cfg.OnChange("lua-max-script-bytes", func(_, _ string) error {
+		engine.SetMaxScriptBytes(int(cfg.Memory("lua-max-script-bytes")))
+		return nil
+	})
+	cfg.OnChange("plugin-max-time", func(_, _ string) error {
+		host.SetMaxTime(time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond)
+		return nil
+	})
+	return r, nil
+}
+
+func scriptSettings(cfg *config.Config) scripting.Settings {
+	return scripting.Settings{
+		Limits: scripting.Limits{
+			Instructions: cfg.Int("lua-max-instructions"),
+			Memory:       cfg.Memory("lua-max-memory"),
+			Time:         time.Duration(cfg.Int("script-max-time")) * time.Millisecond,
+		},
+		KeepOnError: !cfg.Bool("script-error-rollback"),
+	}
+}
+
+// longScripts is how many scripts may run for long at a time.
+func longScripts(cfg *config.Config) int {
+	if n := int(cfg.Int("max-long-scripts")); n > 0 {
+		return n
+	}
+	return runtime.NumCPU()
+}
+
+// families are the tables of all rooms but the proxy's own.
+func (r *rooms) families() [][]*command.Spec {
+	return append(command.Families(), r.scripts.Specs(), r.plugins.Commands())
+}
+
+// modules is what HELLO and INFO say of the loaded modules.
+func (r *rooms) modules() []proxy.Module {
+	var out []proxy.Module
+	for _, m := range r.plugins.List() {
+		out = append(out, proxy.Module{Name: m.Name, Version: m.Version, Path: m.Path, Args: m.Args})
+	}
+	return out
+}
+
+// loadModules loads what loadmodule names.
+func (r *rooms) loadModules(cfg *config.Config, t *command.Table) error {
+	for _, line := range cfg.Lines("loadmodule") {
+		if err := r.plugins.Load(t, line[0], line[1:]); err != nil {
+			return fmt.Errorf("loadmodule: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *rooms) close() { r.plugins.Close() }

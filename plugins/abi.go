@@ -1,0 +1,133 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/latchkey-proxy/latchkey/plugins/fuel"
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// abiModule is the name that guests import host functions from.
+const abiModule = "latchkey_v1"
+
+// What host functions return beside their results. Errors are -100 and below
+// in all of them, so that none is taken for a length or a TTL.
+const (
+	codeNil       = -1
+	codeWrongType = -100
+	codeDenied    = -101
+	codeOOM       = -102
+	codeInvalid   = -103
+)
+
+// hostFunc is one function of the ABI. Its parameters stand in stack as wazero
+// passes them; its result, if it has one, goes to stack[0].
+type hostFunc struct {
+	name            string
+	params, results []api.ValueType
+	doc             string
+	call            func(in *instance, stack []uint64)
+}
+
+const (
+	i32 = api.ValueTypeI32
+	i64 = api.ValueTypeI64
+	f64 = api.ValueTypeF64
+)
+
+func types(t ...api.ValueType) []api.ValueType { return t }
+
+// abiFunctions are all functions of the ABI, by subject.
+func abiFunctions() [][]*hostFunc {
+	return [][]*hostFunc{keyFunctions, replyFunctions, callFunctions}
+}
+
+func abiByName(name string) *hostFunc {
+	for _, subject := range abiFunctions() {
+		for _, f := range subject {
+			if f.name == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// exportABI makes the host functions importable.
+func (h *Host) exportABI(ctx context.Context) error {
+	b := h.runtime.NewHostModuleBuilder(abiModule)
+	for _, subject := range abiFunctions() {
+		for _, f := range subject {
+			call := f.call
+			b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+				in := ctx.(*instance)
+				if in.call == nil {
+					// A goroutine that outlived its command, or lk_init: there is
+					// no transaction to act in.
+					panic(&trap{"a host function was called outside of a command"})
+				}
+				call(in, stack)
+			}), f.params, f.results).Export(f.name)
+		}
+	}
+	if _, err := b.Instantiate(ctx); err != nil {
+		return fmt.Errorf("host module %s: %w", abiModule, err)
+	}
+	_, err := h.runtime.NewHostModuleBuilder(fuel.HostModule).
+		NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			stack[0] = uint64(ctx.(*instance).refill(int64(stack[0])))
+		}), types(i64), types(i64)).
+		Export(fuel.RefillName).
+		Instantiate(ctx)
+	if err != nil {
+		return fmt.Errorf("host module %s: %w", fuel.HostModule, err)
+	}
+	return nil
+}
+
+// bytes is a view of guest memory; it ends when the guest runs again. A range
+// outside of memory traps.
+func (in *instance) bytes(ptr, length uint64) []byte {
+	b, ok := in.mem.Read(uint32(ptr), uint32(length))
+	if !ok {
+		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
+	}
+	return b
+}
+
+// key finds a declared key that the module may read, or write.
+func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
+	name := in.bytes(ptr, length)
+	c := in.call
+	declared := false
+	for _, p := range in.declared {
+		if bytes.Equal(c.Args[p.Index], name) {
+			declared = true
+			break
+		}
+	}
+	prefixes := in.m.man.Capabilities.Read
+	if write {
+		prefixes = in.m.man.Capabilities.Write
+	}
+	if !declared || !granted(prefixes, name) {
+		return nil, codeDenied
+	}
+	return c.Tx.Key(c.DB(), name), 0
+}
+
+func granted(prefixes []string, name []byte) bool {
+	for _, p := range prefixes {
+		if len(name) >= len(p) && string(name[:len(p)]) == p {
+			return true
+		}
+	}
+	return false
+}
+
+func result(stack []uint64, code int32) { stack[0] = uint64(uint32(code)) }

@@ -1,0 +1,210 @@
+package plugins
+
+import (
+	"bytes"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// Flags of the host function set.
+const (
+	setNX      = 1 // only if the key does not exist
+	setXX      = 2 // only if it does
+	setKeepTTL = 4
+)
+
+// keyFunctions read and write the keys that a command declares.
+var keyFunctions = []*hostFunc{
+	{
+		name: "get", params: types(i32, i32, i32, i32), results: types(i32),
+		doc: "get(key, key_len, buf, cap) -> length. Copies the string at key into buf. If it is longer than cap nothing is copied and its length comes back. -1: no such key.",
+		call: func(in *instance, stack []uint64) {
+			k, code := in.key(stack[0], stack[1], false)
+			if code == 0 {
+				in.call.Looked(k)
+				code = in.copyOut(k, stack[2], stack[3])
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "set", params: types(i32, i32, i32, i32, i32, i64), results: types(i32),
+		doc: "set(key, key_len, value, value_len, flags, px) -> 1 set, 0 not set. flags: 1 only if missing, 2 only if present, 4 keep the TTL. px above 0: expire after px milliseconds from commit.",
+		call: func(in *instance, stack []uint64) {
+			value, flags, px := in.bytes(stack[2], stack[3]), uint32(stack[4]), int64(stack[5])
+			k, code := in.key(stack[0], stack[1], true)
+			switch {
+			case code != 0:
+			case flags > setNX|setXX|setKeepTTL || flags&(setNX|setXX) == setNX|setXX || px < 0 || px > 0 && flags&setKeepTTL != 0:
+				code = codeInvalid
+			case flags&setNX != 0 && k.Exists() || flags&setXX != 0 && !k.Exists():
+			default:
+				code = in.setString(k, value, ttl(px, flags))
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "del", params: types(i32, i32), results: types(i32),
+		doc: "del(key, key_len) -> 1 deleted, 0 there was none.",
+		call: func(in *instance, stack []uint64) {
+			k, code := in.key(stack[0], stack[1], true)
+			if code == 0 && k.Delete() {
+				in.call.Notify(store.NotifyGeneric, "del", k)
+				code = 1
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "exists", params: types(i32, i32), results: types(i32),
+		doc: "exists(key, key_len) -> 1 or 0.",
+		call: func(in *instance, stack []uint64) {
+			k, code := in.key(stack[0], stack[1], false)
+			if code == 0 && k.Exists() {
+				code = 1
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "type", params: types(i32, i32), results: types(i32),
+		doc: "type(key, key_len) -> 0 none, 1 string.",
+		call: func(in *instance, stack []uint64) {
+			k, code := in.key(stack[0], stack[1], false)
+			if code == 0 {
+				code = int32(k.Kind())
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "cas", params: types(i32, i32, i32, i32, i32, i32, i64), results: types(i32),
+		doc: "cas(key, key_len, old, old_len, new, new_len, px) -> 1 the string was equal to old and is new now, 0 it differs, -1 no such key. The TTL is kept with px 0, replaced with px above 0.",
+		call: func(in *instance, stack []uint64) {
+			old, value, px := in.bytes(stack[2], stack[3]), in.bytes(stack[4], stack[5]), int64(stack[6])
+			k, code := in.stringKey(stack[0], stack[1])
+			switch {
+			case code != 0:
+			case px < 0:
+				code = codeInvalid
+			case bytes.Equal(k.Str(), old):
+				flags := uint32(0)
+				if px == 0 {
+					flags = setKeepTTL
+				}
+				code = in.setString(k, value, ttl(px, flags))
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "cad", params: types(i32, i32, i32, i32), results: types(i32),
+		doc: "cad(key, key_len, value, value_len) -> 1 the string was equal to value and is gone, 0 it differs, -1 no such key.",
+		call: func(in *instance, stack []uint64) {
+			value := in.bytes(stack[2], stack[3])
+			k, code := in.stringKey(stack[0], stack[1])
+			if code == 0 && bytes.Equal(k.Str(), value) {
+				k.Delete()
+				in.call.Notify(store.NotifyGeneric, "del", k)
+				code = 1
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "pttl", params: types(i32, i32), results: types(i64),
+		doc: "pttl(key, key_len) -> milliseconds left, -1 no expiry, -2 no such key.",
+		call: func(in *instance, stack []uint64) {
+			k, code := in.key(stack[0], stack[1], false)
+			left := int64(code)
+			switch {
+			case code != 0:
+			case !k.Exists():
+				left = -2
+			case k.Expiry() == 0:
+				left = -1
+			default:
+				left = max(0, k.Expiry()-in.call.Tx.Now())
+			}
+			stack[0] = uint64(left)
+		},
+	},
+	{
+		name: "pexpire", params: types(i32, i32, i64), results: types(i32),
+		doc: "pexpire(key, key_len, ms) -> 1 the key expires ms milliseconds after commit, 0 no such key. ms of 0: the key never expires.",
+		call: func(in *instance, stack []uint64) {
+			ms := int64(stack[2])
+			k, code := in.key(stack[0], stack[1], true)
+			switch {
+			case code != 0:
+			case ms < 0:
+				code = codeInvalid
+			case k.Exists():
+				if ms == 0 {
+					k.SetExpiry(store.NoTTL)
+					in.call.Notify(store.NotifyGeneric, "persist", k)
+				} else {
+					k.SetExpiry(store.ExpireIn(ms))
+					in.call.Notify(store.NotifyGeneric, "expire", k)
+				}
+				code = 1
+			}
+			result(stack, code)
+		},
+	},
+}
+
+// stringKey is key for what compares and writes a string: -1 when it is absent.
+func (in *instance) stringKey(ptr, length uint64) (*store.Key, int32) {
+	k, code := in.key(ptr, length, true)
+	if code != 0 {
+		return nil, code
+	}
+	switch k.Kind() {
+	case store.String:
+		return k, 0
+	case store.None:
+		return nil, codeNil
+	}
+	return nil, codeWrongType
+}
+
+func (in *instance) copyOut(k *store.Key, buf, limit uint64) int32 {
+	switch k.Kind() {
+	case store.None:
+		return codeNil
+	case store.String:
+	default:
+		return codeWrongType
+	}
+	v := k.Str()
+	if uint64(len(v)) <= uint64(uint32(limit)) {
+		copy(in.bytes(buf, uint64(len(v))), v)
+	}
+	return int32(len(v))
+}
+
+// setString writes a value if there is memory for it.
+func (in *instance) setString(k *store.Key, value []byte, ttl store.TTL) int32 {
+	limit := in.call.E.MaxValue.Load()
+	switch {
+	case in.call.E.Store.OverLimit():
+		return codeOOM
+	case limit > 0 && int64(len(value)) > limit:
+		return codeInvalid
+	}
+	k.SetString(value, ttl)
+	in.call.Notify(store.NotifyString, "set", k)
+	return 1
+}
+
+func ttl(px int64, flags uint32) store.TTL {
+	switch {
+	case flags&setKeepTTL != 0:
+		return store.KeepTTL
+	case px > 0:
+		return store.ExpireIn(px)
+	}
+	return store.NoTTL
+}

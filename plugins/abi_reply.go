@@ -1,0 +1,96 @@
+package plugins
+
+import (
+	"math"
+	"strings"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// maxReplies bounds the elements of one aggregate reply.
+const maxReplies = 1 << 20
+
+// reply counts a reply, and whether it may be given.
+func (in *instance) reply(opens int) command.Reply {
+	if in.need <= 0 {
+		panic(&trap{"more replies than one, or than the aggregate has elements"})
+	}
+	in.need += opens - 1
+	return in.call.Reply
+}
+
+// count checks the number of elements of an aggregate.
+func count(n uint64, per int) int {
+	c := int(int32(n))
+	if c < 0 || c > maxReplies {
+		panic(&trap{"an aggregate reply has a negative or too large number of elements"})
+	}
+	return c * per
+}
+
+// replyFunctions describe the reply. A command gives exactly one; an aggregate
+// is followed by its elements.
+var replyFunctions = []*hostFunc{
+	{
+		name: "reply_null", doc: "reply_null(). Null.",
+		call: func(in *instance, _ []uint64) { in.reply(0).Null() },
+	},
+	{
+		name: "reply_int", params: types(i64), doc: "reply_int(n). An integer.",
+		call: func(in *instance, stack []uint64) { in.reply(0).Int(int64(stack[0])) },
+	},
+	{
+		name: "reply_double", params: types(f64), doc: "reply_double(f). A double; in RESP2 a bulk.",
+		call: func(in *instance, stack []uint64) { in.reply(0).Double(math.Float64frombits(stack[0])) },
+	},
+	{
+		name: "reply_bool", params: types(i32), doc: "reply_bool(b). True or false; in RESP2 1 or 0.",
+		call: func(in *instance, stack []uint64) { in.reply(0).Bool(uint32(stack[0]) != 0) },
+	},
+	{
+		name: "reply_simple", params: types(i32, i32), doc: "reply_simple(text, len). A status such as OK; no CR or LF.",
+		call: func(in *instance, stack []uint64) {
+			text := string(in.bytes(stack[0], stack[1]))
+			if strings.ContainsAny(text, "\r\n") {
+				panic(&trap{"a status reply has a line break in it"})
+			}
+			in.reply(0).Status(text)
+		},
+	},
+	{
+		name: "reply_bulk", params: types(i32, i32), doc: "reply_bulk(bytes, len). A string.",
+		call: func(in *instance, stack []uint64) { in.reply(0).Bulk(in.bytes(stack[0], stack[1])) },
+	},
+	{
+		name: "reply_error", params: types(i32, i32), doc: "reply_error(text, len). An error; its first word is the code. Everything the command has written is undone.",
+		call: func(in *instance, stack []uint64) {
+			text := string(in.bytes(stack[0], stack[1]))
+			in.reply(0)
+			in.failed = text
+			if text == "" {
+				in.failed = "ERR"
+			}
+		},
+	},
+	{
+		name: "reply_array", params: types(i32), doc: "reply_array(n). Opens an array: n replies follow.",
+		call: func(in *instance, stack []uint64) {
+			n := count(stack[0], 1)
+			in.reply(n).Array(n)
+		},
+	},
+	{
+		name: "reply_map", params: types(i32), doc: "reply_map(n). Opens a map: 2n replies follow.",
+		call: func(in *instance, stack []uint64) {
+			n := count(stack[0], 2)
+			in.reply(n).Map(n / 2)
+		},
+	},
+	{
+		name: "reply_set", params: types(i32), doc: "reply_set(n). Opens a set: n replies follow.",
+		call: func(in *instance, stack []uint64) {
+			n := count(stack[0], 1)
+			in.reply(n).Set(n)
+		},
+	},
+}

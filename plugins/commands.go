@@ -1,0 +1,108 @@
+package plugins
+
+import (
+	"errors"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+const moduleFlags = command.Admin | command.NoScript
+
+const errModuleDenied = "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+
+// Commands are the Specs of the MODULE family, acting on h.
+func (h *Host) Commands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "module", Arity: -2, Access: command.Free, Group: "server", Since: "4.0.0", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about modules.",
+		Help: []string{
+			"LIST",
+			"    Return a list of loaded modules.",
+			"LOAD <path> [<arg> ...]",
+			"    Load a module library from <path>, passing to it any optional arguments.",
+			"UNLOAD <name>",
+			"    Unload a module.",
+		},
+		Sub: []*command.Spec{
+			{
+				Name: "list", Arity: 2, Flags: moduleFlags, Access: command.Free, Handler: h.list,
+				Group: "server", Since: "4.0.0", Complexity: "O(N) where N is the number of loaded modules.",
+				Summary: "Lists the loaded modules.",
+			},
+			{
+				Name: "load", Arity: -3, Flags: moduleFlags, Access: command.Free, Outside: true, Handler: h.loadCommand,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)",
+				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [arg [arg ...]]",
+				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only.",
+			},
+			{
+				Name: "unload", Arity: 3, Flags: moduleFlags, Access: command.Free, Outside: true, Handler: h.unloadCommand,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)",
+				Summary: "Takes a module and its commands away.", Syntax: "name",
+			},
+			command.HelpSpec("module", "5.0.0"),
+		},
+	}}
+}
+
+func (h *Host) allowed(c *command.Call) bool {
+	if h.opt.Allowed != nil && h.opt.Allowed(c) {
+		return true
+	}
+	c.Err(errModuleDenied)
+	return false
+}
+
+func (h *Host) list(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	loaded := h.List()
+	r := c.Reply
+	r.Array(len(loaded))
+	for _, m := range loaded {
+		r.Map(4)
+		r.BulkString("name")
+		r.BulkString(m.Name)
+		r.BulkString("ver")
+		r.Int(int64(m.Version))
+		r.BulkString("path")
+		r.BulkString(m.Path)
+		r.BulkString("args")
+		r.Array(len(m.Args))
+		for _, a := range m.Args {
+			r.BulkString(a)
+		}
+	}
+}
+
+func (h *Host) loadCommand(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	var args []string
+	for _, a := range c.Args[3:] {
+		args = append(args, string(a))
+	}
+	if err := h.Load(c.E.Table, string(c.Args[2]), args); err != nil {
+		h.opt.Log.Warn("a module was refused", "err", err)
+		c.Err("ERR Error loading the extension: " + err.Error())
+		return
+	}
+	c.OK()
+}
+
+func (h *Host) unloadCommand(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	err := h.Unload(c.E.Table, string(c.Args[2]))
+	switch {
+	case errors.Is(err, ErrNoSuchModule):
+		c.Err("ERR Error unloading module: no such module with that name")
+	case err != nil:
+		c.Err("ERR Error unloading module: " + err.Error())
+	default:
+		c.OK()
+	}
+}

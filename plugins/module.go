@@ -1,0 +1,211 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/latchkey-proxy/latchkey/plugins/fuel"
+	"github.com/latchkey-proxy/latchkey/plugins/manifest"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// module is a loaded module: its compiled code, its commands, its instances.
+type module struct {
+	host     *Host
+	man      *manifest.Manifest
+	compiled wazero.CompiledModule
+	path     string
+	args     []string
+	specs    []*command.Spec
+
+	ready chan *instance // instances that wait for a call
+	slots chan struct{}  // one for each instance that exists
+
+	mu     sync.Mutex
+	users  int // calls under way
+	closed bool
+
+	calls, errors, traps atomic.Int64
+}
+
+// guestExports are what a module must export, with their types.
+var guestExports = []struct {
+	name            string
+	params, results []api.ValueType
+}{
+	{"lk_abi", nil, []api.ValueType{api.ValueTypeI32}},
+	{"lk_arena", []api.ValueType{api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}},
+	{"lk_init", nil, []api.ValueType{api.ValueTypeI32}},
+	{"lk_command", []api.ValueType{api.ValueTypeI32, api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}},
+}
+
+// newModule checks what a compiled module imports and exports, makes its first
+// instance, and the Specs of its commands.
+func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, path string, args []string) (*module, error) {
+	if err := checkImports(compiled); err != nil {
+		return nil, err
+	}
+	exported := compiled.ExportedFunctions()
+	for _, want := range guestExports {
+		def := exported[want.name]
+		if def == nil {
+			return nil, fmt.Errorf("the module does not export the function %s%s", want.name, signature(want.params, want.results))
+		}
+		if !sameTypes(def.ParamTypes(), want.params) || !sameTypes(def.ResultTypes(), want.results) {
+			return nil, fmt.Errorf("the module exports %s%s, wanted %s", want.name, signature(def.ParamTypes(), def.ResultTypes()), signature(want.params, want.results))
+		}
+	}
+	if compiled.ExportedMemories()["memory"] == nil {
+		return nil, errors.New("the module does not export its memory as \"memory\"")
+	}
+	instances := h.opt.MaxInstances
+	if man.Limits.Instances > 0 {
+		instances = min(instances, man.Limits.Instances)
+	}
+	m := &module{host: h, man: man, compiled: compiled, path: path, args: args,
+		ready: make(chan *instance, instances), slots: make(chan struct{}, instances)}
+	first, err := m.instantiate()
+	if err != nil {
+		return nil, err
+	}
+	m.slots <- struct{}{}
+	m.ready <- first
+	for i := range man.Commands {
+		spec, err := m.spec(&man.Commands[i])
+		if err != nil {
+			m.close()
+			return nil, fmt.Errorf("command %s: %w", man.Commands[i].Name, err)
+		}
+		m.specs = append(m.specs, spec)
+	}
+	return m, nil
+}
+
+// checkImports refuses what no host function answers to.
+func checkImports(compiled wazero.CompiledModule) error {
+	for _, def := range compiled.ImportedFunctions() {
+		from, name, _ := def.Import()
+		if from == fuel.HostModule && name == fuel.RefillName {
+			continue
+		}
+		if from != abiModule {
+			return fmt.Errorf("the module imports %s.%s; only functions of %s can be imported", from, name, abiModule)
+		}
+		f := abiByName(name)
+		if f == nil {
+			return fmt.Errorf("the module imports %s.%s, which ABI %d does not have", from, name, abiVersion)
+		}
+		if !sameTypes(def.ParamTypes(), f.params) || !sameTypes(def.ResultTypes(), f.results) {
+			return fmt.Errorf("the module imports %s.%s as %s, wanted %s", from, name,
+				signature(def.ParamTypes(), def.ResultTypes()), signature(f.params, f.results))
+		}
+	}
+	if len(compiled.ImportedMemories()) != 0 {
+		return errors.New("the module imports a memory; it must have one of its own")
+	}
+	return nil
+}
+
+func sameTypes(a, b []api.ValueType) bool { return string(a) == string(b) }
+
+func signature(params, results []api.ValueType) string {
+	names := func(ts []api.ValueType) string {
+		var out []string
+		for _, t := range ts {
+			out = append(out, api.ValueTypeName(t))
+		}
+		return strings.Join(out, ", ")
+	}
+	s := "(" + names(params) + ")"
+	if len(results) > 0 {
+		s += " -> " + names(results)
+	}
+	return s
+}
+
+// spec is the table's record of a plugin command.
+func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
+	s := &command.Spec{
+		Name: strings.ToLower(c.Name), Arity: c.Arity, Flags: command.Module, Access: command.Locked,
+		Summary: c.Summary, Since: c.Since, Group: c.Group, Complexity: "Depends on the module.",
+	}
+	for _, name := range c.Flags {
+		f := command.FlagByName(strings.ToLower(name))
+		if f == 0 {
+			return nil, fmt.Errorf("unknown flag %q", name)
+		}
+		s.Flags |= f
+	}
+	for _, name := range c.ACL {
+		cat := command.CategoryByName(strings.ToLower(name))
+		if cat == 0 {
+			return nil, fmt.Errorf("unknown ACL category %q", name)
+		}
+		s.Categories |= cat
+	}
+	if c.Keys != nil {
+		last := c.Keys.Last
+		if last >= 0 {
+			last -= c.Keys.First
+		}
+		flags := command.KeyRW | command.KeyAccess | command.KeyUpdate
+		if s.Flags&command.ReadOnly != 0 {
+			flags = command.KeyRO | command.KeyAccess
+		}
+		s.Keys = []command.KeySpec{{Begin: c.Keys.First, Last: last, Step: c.Keys.Step, Flags: flags}}
+	} else {
+		s.Access = command.Visits
+	}
+	id := c.ID
+	s.Handler = func(call *command.Call) { m.run(call, id) }
+	return s, nil
+}
+
+// close ends the instances as they come back.
+func (m *module) close() {
+	m.mu.Lock()
+	m.closed = true
+	idle := m.users == 0
+	m.mu.Unlock()
+	for {
+		select {
+		case in := <-m.ready:
+			in.close()
+			<-m.slots
+			continue
+		default:
+		}
+		break
+	}
+	if idle {
+		m.compiled.Close(context.Background())
+	}
+}
+
+// enter counts a call in, unless the module has been unloaded.
+func (m *module) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.users++
+	return true
+}
+
+func (m *module) leave() {
+	m.mu.Lock()
+	m.users--
+	last := m.closed && m.users == 0
+	m.mu.Unlock()
+	if last {
+		m.compiled.Close(context.Background())
+	}
+}

@@ -1,0 +1,39 @@
+package proxy
+
+import "github.com/latchkey-proxy/latchkey/store/command"
+
+// Module is a loaded module, as HELLO and INFO name it.
+type Module struct {
+	Name    string
+	Version int
+	Path    string
+	Args    []string
+}
+
+// modules are the loaded modules.
+func (s *Server) modules() []Module {
+	if s.opt.Modules == nil {
+		return nil
+	}
+	return s.opt.Modules()
+}
+
+// replyModules is the list of modules in HELLO.
+func (s *Server) replyModules(c *command.Call) {
+	loaded := s.modules()
+	c.Reply.Array(len(loaded))
+	for _, m := range loaded {
+		c.Reply.Map(4)
+		c.Reply.BulkString("name")
+		c.Reply.BulkString(m.Name)
+		c.Reply.BulkString("ver")
+		c.Reply.Int(int64(m.Version))
+		c.Reply.BulkString("path")
+		c.Reply.BulkString(m.Path)
+		c.Reply.BulkString("args")
+		c.Reply.Array(len(m.Args))
+		for _, a := range m.Args {
+			c.Reply.BulkString(a)
+		}
+	}
+}
