@@ -68,6 +68,18 @@ func TestClientSetInfo(t *testing.T) {
 	}
 }
 
+// TestEmptyName: the empty name is no command, whatever was asked before.
+func TestEmptyName(t *testing.T) {
+	c := startServer(t).dial(t)
+	c.do("HELLO 3")
+	c.want("PING", "+PONG")
+	c.want("NOSUCH", "-ERR unknown command 'NOSUCH', with args beginning with: ")
+	c.send("", "x")
+	if got, want := c.read(), "-ERR unknown command '', with args beginning with: 'x' "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestClientReply(t *testing.T) {
 	s := startServer(t)
 	c := s.dial(t)
@@ -226,14 +238,14 @@ func TestClientUnblock(t *testing.T) {
 	for _, tc := range []struct{ how, want string }{
 		{"", ":0"}, {" TIMEOUT", ":0"}, {" ERROR", "-UNBLOCKED client unblocked via CLIENT UNBLOCK"},
 	} {
-		blocked.send("TEST.BLOCK", "0")
+		blocked.send("WAIT", "1", "0")
 		eventually(t, "the command is blocked", func() bool { return asker.do("CLIENT UNBLOCK "+id+tc.how) == ":1" })
 		if got := blocked.read(); got != tc.want {
 			t.Errorf("CLIENT UNBLOCK%s: the command answered %s, want %s", tc.how, got, tc.want)
 		}
 		asker.want("CLIENT UNBLOCK "+id, ":0")
 	}
-	blocked.send("TEST.BLOCK", "0")
+	blocked.send("WAIT", "1", "0")
 	eventually(t, "the command is blocked", func() bool { return field(asker.listed(id), "flags") == "b" })
 	asker.want("CLIENT PAUSE 100000 WRITE", "+OK")
 	asker.want("CLIENT UNBLOCK "+id, ":1")

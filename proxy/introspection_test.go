@@ -158,9 +158,6 @@ func TestTableIsDocumented(t *testing.T) {
 	s := startServer(t)
 	var check func(spec *command.Spec)
 	check = func(spec *command.Spec) {
-		if spec.Name == "test.block" {
-			return
-		}
 		if _, err := spec.Arguments(); err != nil {
 			t.Error(err)
 		}

@@ -17,7 +17,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
@@ -32,7 +31,7 @@ const testTimeout = 20 * time.Second
 func startServer(t testing.TB) *Server {
 	t.Helper()
 	s, err := New(Options{
-		Families: append(command.Families(), testCommands()),
+		Families: command.Families(),
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -49,27 +48,6 @@ func startServer(t testing.TB) *Server {
 		}
 	})
 	return s
-}
-
-// testCommands are commands of the tests' own: TEST.BLOCK ms waits for what
-// never comes.
-func testCommands() []*command.Spec {
-	return []*command.Spec{{
-		Name: "test.block", Arity: 2, Flags: command.Blocking | command.NoScript, Access: command.Free,
-		Handler: func(c *command.Call) {
-			ms, ok := c.Int(1)
-			if !ok {
-				return
-			}
-			w := *c.S.Wait
-			w.Timeout = time.Duration(ms) * time.Millisecond
-			if err := w.Pass(); err != store.ErrTimeout {
-				c.Err(command.WaitError(err))
-				return
-			}
-			c.Reply.Int(0)
-		},
-	}}
 }
 
 // testClient is a connection to a server, the one under test or redis-server.

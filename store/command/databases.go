@@ -1,6 +1,12 @@
 package command
 
-import "math"
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
 
 func databaseCommands() []*Spec {
 	const flushType = "[ASYNC | SYNC]"
@@ -98,21 +104,41 @@ func waitCommands() []*Spec {
 			Name: "wait", Arity: 3, Categories: CatConnection, Access: Free, Handler: wait,
 			Summary: "Returns how many replicas have the connection's writes.", Since: "3.0.0", Group: "generic",
 			Complexity: "O(1)", Syntax: "numreplicas timeout",
-			Differs: "there are no replicas: the answer is 0, at once.",
+			Differs: "There are no replicas: a client that asks for some waits for its whole timeout, and the answer is 0.",
 		},
 		{
 			Name: "waitaof", Arity: 4, Flags: NoScript, Categories: CatConnection, Access: Free, Handler: waitAOF,
 			Summary: "Returns whether the connection's writes are in the append-only file, here and on replicas.", Since: "7.2.0", Group: "generic",
 			Complexity: "O(1)", Syntax: "numlocal numreplicas timeout",
-			Differs: "there are no replicas and no append-only file: the answer is 0 and 0, at once.",
+			Differs: "There are no replicas and no append-only file: a client that asks for replicas waits for its whole timeout, and the answer is 0 and 0.",
 		},
 	}
 }
 
 func wait(c *Call) {
-	if _, ok := c.Int(1); ok && c.waitTimeout(2) {
+	replicas, ok := c.Int(1)
+	if !ok {
+		return
+	}
+	if timeout, ok := c.waitTimeout(2); ok && c.waitReplicas(replicas, timeout) {
 		c.Reply.Int(0)
 	}
+}
+
+// waitReplicas lets the time pass in which replicas could tell of the writes,
+// though there are none: whoever asks for some counts on that time. As in Redis,
+// 0 ms is for ever and transactions and scripts do not wait.
+func (c *Call) waitReplicas(n int64, timeout time.Duration) bool {
+	if n <= 0 || c.From != FromClient || c.S.Wait == nil {
+		return true
+	}
+	w := *c.S.Wait
+	w.Timeout = timeout
+	if err := w.Pass(); !errors.Is(err, store.ErrTimeout) {
+		c.Err(WaitError(err))
+		return false
+	}
+	return true
 }
 
 func waitAOF(c *Call) {
@@ -132,11 +158,15 @@ func waitAOF(c *Call) {
 		c.Err(errPositive)
 		return
 	}
-	if !c.waitTimeout(3) {
+	timeout, ok := c.waitTimeout(3)
+	if !ok {
 		return
 	}
 	if local != 0 {
 		c.Err(errAppendOnlyOff)
+		return
+	}
+	if !c.waitReplicas(replicas, timeout) {
 		return
 	}
 	c.Reply.Array(2)
@@ -145,7 +175,7 @@ func waitAOF(c *Call) {
 }
 
 // waitTimeout checks argument i, a time in milliseconds.
-func (c *Call) waitTimeout(i int) bool {
+func (c *Call) waitTimeout(i int) (time.Duration, bool) {
 	ms, ok := ParseInt(c.Args[i])
 	switch {
 	case !ok:
@@ -155,7 +185,7 @@ func (c *Call) waitTimeout(i int) bool {
 	case ms > math.MaxInt64-c.E.Store.Clock().NowMilli():
 		c.Err(errTimeoutRange)
 	default:
-		return true
+		return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond, true
 	}
-	return false
+	return 0, false
 }
