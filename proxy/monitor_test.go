@@ -166,3 +166,42 @@ func TestMonitorLine(t *testing.T) {
 		}
 	}
 }
+
+// TestMonitorScripts: a command that runs others is shown before them, whether
+// it succeeds, fails or is undone, alone and within a transaction.
+func TestMonitorScripts(t *testing.T) {
+	script := &command.Spec{
+		Name: "test.script", Arity: 3, Flags: command.SkipMonitor, Access: command.Locked, Keys: command.OneKey(command.KeyRW),
+		Handler: func(c *command.Call) {
+			set := c.E.Table.Lookup([]byte("set"))
+			s := command.Session{DB: c.S.DB, Tx: c.Tx, Client: c.S.Client}
+			inner := command.Call{S: &s, Spec: set, Args: [][]byte{[]byte("set"), c.Args[1], []byte("v")}, Tx: c.Tx, Reply: newDiscard(), From: command.FromScript}
+			c.E.Exec(&inner)
+			switch string(c.Args[2]) {
+			case "fail":
+				c.ErrKept("ERR kept")
+			case "undo":
+				c.Err("ERR undone")
+			default:
+				c.OK()
+			}
+		},
+	}
+	s := startServer(t, []*command.Spec{script})
+	mon, c := s.dial(t), s.dial(t)
+	mon.want("MONITOR", "+OK")
+	for _, line := range []string{"TEST.SCRIPT k ok", "TEST.SCRIPT k fail", "TEST.SCRIPT k undo", "MULTI", "TEST.SCRIPT k ok", "EXEC", "ECHO last"} {
+		c.do(line)
+	}
+	for _, want := range []string{
+		`"TEST.SCRIPT" "k" "ok"`, `[0 lua] "set" "k" "v"`,
+		`"TEST.SCRIPT" "k" "fail"`, `[0 lua] "set" "k" "v"`,
+		`"TEST.SCRIPT" "k" "undo"`,
+		`"MULTI"`, `"TEST.SCRIPT" "k" "ok"`, `[0 lua] "set" "k" "v"`, `"EXEC"`,
+		`"ECHO" "last"`,
+	} {
+		if line := mon.read(); !strings.HasSuffix(line, want) {
+			t.Errorf("got %s, want a line that ends in %s", line, want)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 		return true
 	}
 	c.Spec.Usage().Calls.Add(1)
-	if cl.s.engine.Monitors.Load() != 0 && c.Spec.Flags&(command.SkipMonitor|command.Admin) == 0 {
+	if cl.s.engine.Monitors.Load() != 0 && c.Spec.Flags&command.Admin == 0 {
 		cl.s.monitor.feed(c, false)
 	}
 	call := r.pool.Do(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)})

@@ -28,10 +28,10 @@ const testTimeout = 20 * time.Second
 
 // startServer serves the proxy's commands and the data families on a free port
 // of the loopback interface, until the test ends.
-func startServer(t testing.TB) *Server {
+func startServer(t testing.TB, families ...[]*command.Spec) *Server {
 	t.Helper()
 	s, err := New(Options{
-		Families: command.Families(),
+		Families: append(command.Families(), families...),
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {
@@ -111,18 +111,6 @@ func (c *testClient) want(line, reply string) {
 	if got := c.do(line); got != reply {
 		c.t.Fatalf("%s\n got %s\nwant %s", line, got, reply)
 	}
-}
-
-// silent fails the test if a frame has arrived. It asks another client of the
-// same server first, so that what the server did before has been sent.
-func (c *testClient) silent(other *testClient) {
-	c.t.Helper()
-	other.want("PING", "+PONG")
-	c.conn.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
-	if b, err := c.r.Peek(1); err == nil {
-		c.t.Fatalf("a reply arrived that should be held back: %s", append(b, "..."...))
-	}
-	c.conn.SetReadDeadline(time.Time{})
 }
 
 // show is a reply in one line.

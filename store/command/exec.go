@@ -149,9 +149,10 @@ func (e *Engine) open(c *Call) bool {
 }
 
 // monitor tells those in MONITOR of a command that has run, whether it failed or
-// not.
+// not. One with SkipMonitor runs other commands (EVAL), and was told before
+// them, as in Redis; if it was undone, what was told has gone with it.
 func (e *Engine) monitor(c *Call, inTx bool) {
-	if e.Monitors.Load() != 0 && c.ran && c.Spec.Flags&(SkipMonitor|Admin) == 0 {
+	if e.Monitors.Load() != 0 && c.ran && c.Spec.Flags&Admin == 0 && (c.Spec.Flags&SkipMonitor == 0 || c.undo) {
 		e.Monitor(c, inTx)
 	}
 }
@@ -238,6 +239,9 @@ func (e *Engine) exec(c *Call, mark int) {
 		c.Err(c.S.Denied)
 		e.failed(c.S.Denied)
 		return
+	}
+	if spec.Flags&SkipMonitor != 0 && e.Monitors.Load() != 0 {
+		e.Monitor(c, spec.Access != Free || c.From != FromClient)
 	}
 	e.handle(c, mark)
 	now := monotonic()
