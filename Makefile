@@ -70,8 +70,8 @@ check: ## format, vet, lint, import directions, generated files, words of unfini
 	@set -e; for m in $(NESTED); do echo "cd $$m && $(GO) vet ./..."; (cd $$m && $(GO) vet ./...); done
 	@# ST1005 asks for error texts without capitals and full stops; replies have Redis's texts.
 	$(STATICCHECK) -checks inherit,-ST1005 ./...
-	@# Import directions, docs/CONFIG.md and docs/COMMANDS.md.
-	$(GO) test -count 1 -run '^Test(Imports|Docs)' ./...
+	@# Import directions, docs/CONFIG.md, docs/COMMANDS.md, and the sessions in the pages.
+	$(GO) test -count 1 -run '^Test(Imports|Docs|TableIsDocumented|Pages)' ./...
 	@if grep -rnE '\b(TODO|FIXME|XXX)\b' --include='*.go' --include='*.c' --include='*.h' --include='*.wat' --include='*.sh' . ; then \
 		echo "words of unfinished work; finish it, or open an issue"; exit 1; fi
 	@if find . -path ./.git -prune -o -iname '*todo*' -print | grep .; then \
