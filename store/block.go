@@ -180,7 +180,7 @@ func (b *Blocked) adoptLock() {
 	k := tx.stage(l.db, logical, tx.s.hash(l.name), l.name)
 	k.lock = l
 	tx.mode = locked
-	tx.started = time.Now()
+	tx.start()
 	b.sh.latch.Lock()
 	k.load()
 	b.sh.latch.Unlock()

@@ -20,7 +20,8 @@
 //
 // # Order of locks
 //
-//	gate, then key locks by (shard, database, key), then latches by shard,
+//	gate, then key locks by (shard, database, key), then Store.swapping (by
+//	SWAPDB's commit and WATCH only), then latches by shard,
 //	then the outbox mutex, then the effect log's own mutex.
 //
 // No key lock is waited for while a latch is held, and no latch is held across

@@ -93,10 +93,13 @@ func allocSize(n int) int64 {
 	return int64(n+8191) &^ 8191
 }
 
+// clone is a copy of e to be changed by a locked transaction, which may read
+// neither without a latch: where e stands in the volatile list changes with
+// other keys of its shard.
 func (e *entry) clone() *entry {
-	c := *e
+	c := &entry{value: e.value, key: e.key, vol: -1, db: e.db, short: e.short}
 	if len(c.key) > 0 && len(c.key) <= shortKey {
 		c.key = unsafe.String(&c.short[0], len(c.key))
 	}
-	return &c
+	return c
 }

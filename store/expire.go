@@ -96,7 +96,7 @@ func (s *Store) expireShard(sh *shard) int {
 			sh.touchWatched(db, hash, []byte(e.key), true)
 		}
 	}
-	sh.lsn = lsn
+	sh.lsn = max(sh.lsn, lsn)
 	dead := len(c.dead)
 	clear(c.dead)
 	sh.latch.Unlock()

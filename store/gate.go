@@ -8,9 +8,9 @@ import (
 // gate lets transactions in, or one exclusive transaction alone.
 //
 // Short transactions only read closed, under a latch of theirs; longer ones are
-// counted in active. To close the gate is to set closed, to wait until active
-// is zero, and to pass through every latch once: whoever had read closed as
-// open before has then ended.
+// counted in active. To close the gate is to set closed, to pass through every
+// latch once (whoever had read closed as open before has then ended, and who it
+// has handed a key to is counted), and then to wait until active is zero.
 type gate struct {
 	closed atomic.Bool
 	active atomic.Int64
@@ -42,7 +42,7 @@ func (g *gate) leave() {
 }
 
 // pass waits until the gate is open.
-func (g *gate) pass(w *Wait) error {
+func (g *gate) pass(s *Store, w *Wait) error {
 	for {
 		g.mu.Lock()
 		if !g.closed.Load() {
@@ -51,7 +51,7 @@ func (g *gate) pass(w *Wait) error {
 		}
 		ch := g.opened
 		g.mu.Unlock()
-		if err := w.forChan(ch); err != nil {
+		if err := w.forChan(s, ch); err != nil {
 			return err
 		}
 	}
@@ -73,13 +73,7 @@ func (g *gate) close(s *Store, w *Wait) error {
 		}
 		ch := g.opened
 		g.mu.Unlock()
-		if err := w.forChan(ch); err != nil {
-			return err
-		}
-	}
-	for g.active.Load() != 0 {
-		if err := w.forChan(g.idle); err != nil {
-			g.open()
+		if err := w.forChan(s, ch); err != nil {
 			return err
 		}
 	}
@@ -87,6 +81,12 @@ func (g *gate) close(s *Store, w *Wait) error {
 		s.shards[i].latch.Lock()
 		//lint:ignore SA2001 passing through is the point
 		s.shards[i].latch.Unlock()
+	}
+	for g.active.Load() != 0 {
+		if err := w.forChan(s, g.idle); err != nil {
+			g.open()
+			return err
+		}
 	}
 	return nil
 }

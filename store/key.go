@@ -36,12 +36,12 @@ func (k *Key) load() {
 	if k.tx.flushed != nil && k.tx.flushed[k.db] {
 		return
 	}
+	k.tx.lsn = max(k.tx.lsn, k.sh.lsn) // that it is absent is news too
 	e := k.sh.get(k.db, k.hash, k.name)
 	if e == nil {
 		return
 	}
 	k.base = e
-	k.tx.lsn = max(k.tx.lsn, k.sh.lsn)
 	if e.expire != 0 {
 		k.baseTTL = true
 		// Several keys may be waited for one after the other: time is read
@@ -66,7 +66,7 @@ func (k *Key) judge() {
 
 // see returns the entry as the transaction sees it.
 func (k *Key) see() *entry {
-	if k.e != nil && k.e.expire != 0 && k.e == k.base && k.saved == 0 && k.e.expire <= k.tx.Now() {
+	if k.e != nil && k.e.expire != 0 && k.e == k.base && !k.changed && k.e.expire <= k.tx.Now() {
 		k.expired, k.e = true, nil
 	}
 	return k.e
@@ -76,6 +76,9 @@ func (k *Key) see() *entry {
 func (k *Key) install() {
 	sh, s := k.sh, k.tx.s
 	base := k.base
+	if mutantNoKeyLock { // somebody else may have installed meanwhile
+		base = sh.get(k.db, k.hash, k.name)
+	}
 	var entries, volatile, bytes int64
 	if base != nil {
 		bytes -= k.baseSize
@@ -96,7 +99,7 @@ func (k *Key) install() {
 		sh.remove(k.hash, base)
 	}
 	s.account(k.db, entries, volatile, bytes)
-	sh.lsn = k.tx.lsn
+	sh.lsn = max(sh.lsn, k.tx.lsn) // others that hold keys of the shard may install later commits before
 	if len(sh.watch) != 0 {
 		sh.touchWatched(k.db, k.hash, k.name, k.expired && k.e == nil)
 	}
@@ -109,8 +112,10 @@ func (k *Key) save() {
 		return
 	}
 	tx.undo = append(tx.undo, undo{k: k, e: k.e, changed: k.changed, owned: k.owned, private: k.private, signal: k.signal, rel: k.rel, saved: k.saved})
-	if k.e != nil {
-		tx.undo[len(tx.undo)-1].val = k.e.value
+	// A locked transaction never writes to an entry that is not its own.
+	if k.e != nil && (k.owned || tx.mode == short) {
+		u := &tx.undo[len(tx.undo)-1]
+		u.val, u.restore = k.e.value, true
 	}
 	k.saved = tx.epoch + 1
 }
@@ -121,7 +126,7 @@ func (k *Key) begin() {
 	if !k.changed && k.base != nil && k.baseSize == 0 {
 		k.baseSize = k.base.size()
 	}
-	first := k.saved == 0
+	first := !k.changed
 	k.save()
 	k.changed = true
 	if first && k.expired {
@@ -390,9 +395,6 @@ func (k *Key) create() *entry {
 	k.begin()
 	e := newEntry(k.name)
 	e.db, e.kind, e.access = int32(k.db), String, k.tx.s.second.Load()
-	if k.base != nil {
-		e.vol = k.base.vol
-	}
 	k.e, k.owned, k.private, k.rel = e, true, true, 0
 	return e
 }
@@ -431,6 +433,9 @@ func (k *Key) SetExpiry(ttl TTL) {
 // Delete removes the key and tells whether it was there.
 func (k *Key) Delete() bool {
 	if k.see() == nil {
+		if k.expired && !k.changed {
+			k.begin() // a writer removes what has expired
+		}
 		return false
 	}
 	k.begin()
@@ -473,6 +478,7 @@ func (k *Key) MoveTo(dst *Key) {
 // Signal wakes, at commit and before anybody else gets the key, the commands
 // that are blocked on it.
 func (k *Key) Signal() {
+	k.see()
 	k.save()
 	k.signal = true
 }

@@ -92,6 +92,19 @@ func (l *keyLock) pull(w *waiter) {
 	w.prev, w.next = nil, nil
 }
 
+// patience is how much longer one who waits for k puts up with the lock's owner.
+// One who is still waiting for other keys itself is not slow. Under the latch.
+func (l *keyLock) patience(k *Key, w *Wait) time.Duration {
+	var started int64
+	if k.lock == nil { // or it was handed over just now
+		started = l.owner.started.Load()
+	}
+	if started == 0 {
+		return w.Busy
+	}
+	return w.Busy - time.Duration(l.owner.s.elapsed()-started)
+}
+
 // release hands the lock of k to whoever is next, or takes it off the table.
 // Under the latch.
 func (sh *shard) release(k *Key) {

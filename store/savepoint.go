@@ -61,7 +61,7 @@ func (tx *Tx) undoTo(n int) {
 		default:
 			k := u.k
 			k.e = u.e
-			if k.e != nil {
+			if u.restore {
 				k.e.value = u.val
 			}
 			k.changed, k.owned, k.private, k.signal = u.changed, u.owned, u.private, u.signal

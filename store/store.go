@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Options configure a Store. The zero value is useful.
@@ -32,9 +33,10 @@ type Store struct {
 	fence  fence
 	outbox outbox
 
-	dbmap []int32        // logical to physical database; changed with the gate closed
-	sizes []atomic.Int64 // entries by physical database
-	vols  []atomic.Int64 // entries with an expiry by physical database
+	dbmap    []int32        // logical to physical database; changed with the gate closed
+	swapping sync.RWMutex   // dbmap and the watched keys change together
+	sizes    []atomic.Int64 // entries by physical database
+	vols     []atomic.Int64 // entries with an expiry by physical database
 
 	used      atomic.Int64 // bytes, by our own account
 	peak      atomic.Int64
@@ -45,6 +47,7 @@ type Store struct {
 	Counter Counters
 
 	cycle  expiryCycle
+	born   time.Time
 	closed chan struct{}
 	once   sync.Once
 }
@@ -80,7 +83,7 @@ func New(o Options) (*Store, error) {
 		dbmap:  make([]int32, o.Databases),
 		sizes:  make([]atomic.Int64, o.Databases),
 		vols:   make([]atomic.Int64, o.Databases),
-		closed: make(chan struct{}),
+		closed: make(chan struct{}), born: time.Now(),
 	}
 	for i := range s.dbmap {
 		s.dbmap[i] = int32(i)
@@ -152,6 +155,10 @@ func (s *Store) SetNotify(classes uint32) { s.notify.Store(classes) }
 
 // Notify returns the classes set by SetNotify.
 func (s *Store) Notify() uint32 { return s.notify.Load() }
+
+// elapsed is the age of the store in ns, for how long keys are held; nothing
+// that is stored depends on it.
+func (s *Store) elapsed() int64 { return int64(time.Since(s.born)) }
 
 func (s *Store) hash(name []byte) uint64 { return maphash.Bytes(s.seed, name) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,9 +40,11 @@ type Tx struct {
 	s    *Store
 	mode mode
 
-	now     int64 // Unix ms, 0: not yet read
-	lsn     uint64
-	started time.Time
+	now int64 // Unix ms, 0: not yet read
+	lsn uint64
+	// started is when the transaction had all its keys, in ns since the store was
+	// made; 0 while it has not. Those who wait for its keys read it.
+	started atomic.Int64
 
 	keys    []*Key
 	spare   []*Key
@@ -76,7 +79,8 @@ type keyRef struct {
 type undo struct {
 	k       *Key
 	e       *entry
-	val     value
+	val     value // of e, when restore is set
+	restore bool
 	changed bool
 	owned   bool
 	private bool
@@ -270,9 +274,12 @@ func (tx *Tx) Acquire(w *Wait) error {
 			return err
 		}
 	}
-	tx.started = time.Now()
+	tx.start()
 	return nil
 }
+
+// start is called when all keys are held.
+func (tx *Tx) start() { tx.started.Store(max(1, tx.s.elapsed())) }
 
 func (tx *Tx) restage() {
 	refs := make([]keyRef, len(tx.keys))
@@ -297,7 +304,7 @@ func compareKeys(a, b *Key) int {
 
 func (tx *Tx) enter(w *Wait) error {
 	for !tx.s.gate.tryEnter() {
-		if err := tx.s.gate.pass(w); err != nil {
+		if err := tx.s.gate.pass(tx.s, w); err != nil {
 			return err
 		}
 	}
@@ -349,7 +356,10 @@ func (tx *Tx) await(k *Key, l *keyLock, w *Wait) (err error) {
 	var busy <-chan time.Time
 	var timer *time.Timer
 	if w != nil && w.Busy > 0 {
-		timer = time.NewTimer(w.Busy)
+		k.sh.latch.Lock()
+		left := l.patience(k, w)
+		k.sh.latch.Unlock()
+		timer = time.NewTimer(left)
 		defer timer.Stop()
 		busy = timer.C
 	}
@@ -363,10 +373,7 @@ func (tx *Tx) await(k *Key, l *keyLock, w *Wait) (err error) {
 			err = ErrCancelled
 		case <-busy:
 			k.sh.latch.Lock()
-			var left time.Duration
-			if k.lock == nil {
-				left = w.Busy - time.Since(l.owner.started)
-			}
+			left := l.patience(k, w)
 			k.sh.latch.Unlock()
 			if left > 0 {
 				timer.Reset(left)
@@ -396,7 +403,7 @@ func (tx *Tx) AcquireAll(w *Wait) error {
 		return err
 	}
 	tx.mode = alone
-	tx.started = time.Now()
+	tx.start()
 	for i := range tx.s.shards {
 		tx.lsn = max(tx.lsn, tx.s.shards[i].lsn)
 	}
@@ -616,13 +623,13 @@ func (tx *Tx) appendEffects() error {
 			if at == 0 {
 				at = tx.commitTime()
 			}
-			e.At = at + e.rel
+			e.At = saturate(at, e.rel)
 		}
 	}
 	if at != 0 {
 		for _, k := range tx.keys {
 			if k.rel != 0 && k.e != nil {
-				k.e.expire = at + k.rel
+				k.e.expire = saturate(at, k.rel)
 			}
 		}
 	}
@@ -739,6 +746,9 @@ func (tx *Tx) end() {
 	tx.flushed, tx.dbmap = nil, nil
 	tx.epoch, tx.nextEpoch = 0, 0
 	tx.now = 0
+	if tx.started.Load() != 0 {
+		tx.started.Store(0)
+	}
 	tx.clash = false
 	tx.mode = idle
 }
@@ -752,6 +762,9 @@ func drop[T any](s []T) []T {
 	return s[:0]
 }
 
+// maxSpare is the number of handles that a transaction keeps for the next one.
+const maxSpare = 64
+
 func (tx *Tx) dropKeys() {
 	if len(tx.index) != 0 {
 		if len(tx.keys) > 1024 {
@@ -763,8 +776,8 @@ func (tx *Tx) dropKeys() {
 	for _, k := range tx.keys {
 		k.reset()
 	}
-	if len(tx.spare) < 64 {
-		tx.spare = append(tx.spare, tx.keys...)
+	if free := maxSpare - len(tx.spare); free > 0 {
+		tx.spare = append(tx.spare, tx.keys[:min(free, len(tx.keys))]...)
 	}
 	clear(tx.keys)
 	tx.keys = tx.keys[:0]

@@ -80,18 +80,29 @@ func (w *Wait) parked(blocked bool) func() {
 	return w.Parked(blocked)
 }
 
-// forChan waits until ch is closed or receives.
-func (w *Wait) forChan(ch <-chan struct{}) error {
+// forChan waits at the gate until ch is closed or receives. Who has stood there
+// for Busy gives up: before the gate or behind it runs a slow script.
+func (w *Wait) forChan(s *Store, ch <-chan struct{}) error {
 	select {
 	case <-ch:
 		return nil
 	default:
 	}
 	defer w.parked(false)()
+	var busy <-chan time.Time
+	if w != nil && w.Busy > 0 {
+		timer := time.NewTimer(w.Busy)
+		defer timer.Stop()
+		busy = timer.C
+	}
 	select {
 	case <-ch:
 		return nil
 	case <-w.done():
 		return ErrCancelled
+	case <-s.closed:
+		return ErrCancelled
+	case <-busy:
+		return ErrBusy
 	}
 }

@@ -45,6 +45,8 @@ func (w *Watcher) Empty() bool { return len(w.keys) == 0 }
 
 // Watch registers w for a key of a logical database.
 func (s *Store) Watch(w *Watcher, db int, name []byte) {
+	s.swapping.RLock() // or SWAPDB would miss the key
+	defer s.swapping.RUnlock()
 	phys := s.physical(db)
 	hash := s.hash(name)
 	sh := &s.shards[hash>>(64-shardBits)]

@@ -100,7 +100,7 @@ func (tx *Tx) installWhole() {
 			volatile := len(sh.vol)
 			n, bytes := sh.clear(phys)
 			s.account(phys, -n, int64(len(sh.vol)-volatile), -bytes)
-			sh.lsn = tx.lsn
+			sh.lsn = max(sh.lsn, tx.lsn)
 			sh.latch.Unlock()
 		}
 		for _, k := range tx.keys {
@@ -118,11 +118,13 @@ func (tx *Tx) installWhole() {
 			sh := &s.shards[i]
 			sh.latch.Lock()
 			sh.touchWatchedDB(was, int(phys))
-			sh.lsn = tx.lsn
+			sh.lsn = max(sh.lsn, tx.lsn)
 			sh.latch.Unlock()
 		}
 	}
 	if tx.dbmap != nil {
+		s.swapping.Lock()
+		defer s.swapping.Unlock()
 		for i := range s.shards {
 			s.shards[i].latch.Lock()
 			s.shards[i].moveWatched(s.dbmap, tx.dbmap)

@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"fmt"
+	"testing/synctest"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+var reachTests = []test{
+	{name: "a free key is locked in place", run: testReachFree},
+	{name: "a held key undoes the transaction, which runs again with it", run: testReachHeld},
+	{name: "after three reruns it runs alone", run: testReachAlone},
+	{name: "what concerns all keys runs again alone", run: testRequireAll},
+	{name: "very many keys", run: testManyKeys},
+}
+
+func testReachFree(f *fixture) {
+	tx := f.lock("k")
+	f.wantErr("Reach", tx.Reach(0, []byte("free")), nil)
+	f.wantErr("Reach of a key that is held by the transaction", tx.Reach(0, []byte("k")), nil)
+	if tx.Late() != 1 || tx.Reruns() != 0 {
+		f.Errorf("%d late keys and %d reruns, want 1 and 0", tx.Late(), tx.Reruns())
+	}
+	at(tx, "free").SetString([]byte("v"), store.NoTTL)
+	if _, ok := f.tryLatch("free"); ok {
+		f.Error("a short transaction got a key that was reached")
+	}
+	f.commit(tx)
+	f.want("free", "v")
+}
+
+func testReachHeld(f *fixture) {
+	f.set("k", "old")
+	holder := f.lock("held")
+	tx := f.lock("k")
+	at(tx, "k").SetString([]byte("new"), store.NoTTL)
+	tx.Emit(store.Event{Kind: store.EventPublish, Channel: []byte("c"), Payload: []byte("lost")})
+	f.wantErr("Reach", tx.Reach(0, []byte("held")), store.ErrConflict)
+	f.wantErr("the next Reach", tx.Reach(0, []byte("free")), store.ErrConflict)
+	if !tx.Clash() {
+		f.Error("Clash is false after a conflict")
+	}
+	again := make(chan error, 1)
+	go func() { again <- tx.Again(nil) }()
+	f.waits("Again", again)
+	if _, ok := f.tryLatch("held"); ok {
+		f.Error("a short transaction got a key that is held")
+	}
+	at(holder, "held").SetString([]byte("first"), store.NoTTL)
+	f.commit(holder)
+	f.wantErr("Again", f.ended("Again", again), nil)
+	if got := show(at(tx, "k")); got != "old" {
+		f.Errorf("the rerun sees %q, want %q: what the first run wrote is undone", got, "old")
+	}
+	if got := show(at(tx, "held")); got != "first" {
+		f.Errorf("the rerun sees %q in the key it waited for, want %q", got, "first")
+	}
+	f.commit(tx)
+	equal(f, "events", f.sink.take(), nil)
+	if tx.Clash() || f.s.Counter.Reruns.Load() != 1 {
+		f.Errorf("clash %v and %d reruns, want false and 1", tx.Clash(), f.s.Counter.Reruns.Load())
+	}
+}
+
+func testReachAlone(f *fixture) {
+	tx := f.lock("k")
+	for i := range 4 {
+		name := fmt.Sprint("held", i)
+		holder := f.lock(name)
+		f.wantErr("Reach", tx.Reach(0, []byte(name)), store.ErrConflict)
+		again := make(chan error, 1)
+		go func() { again <- tx.Again(nil) }()
+		f.waits("Again", again)
+		holder.Rollback()
+		f.wantErr("Again", f.ended("Again", again), nil)
+		if tx.Reruns() != i+1 {
+			f.Errorf("%d reruns, want %d", tx.Reruns(), i+1)
+		}
+	}
+	f.wantErr("RequireAll of a transaction that should be alone", tx.RequireAll(), nil)
+	if _, ok := f.tryLatch("another"); ok {
+		f.Error("another transaction runs beside one that is alone")
+	}
+	f.wantErr("Reach alone", tx.Reach(0, []byte("any")), nil)
+	at(tx, "any").SetString([]byte("v"), store.NoTTL)
+	f.commit(tx)
+	f.want("any", "v")
+}
+
+func testRequireAll(f *fixture) {
+	f.set("k", "v")
+	tx := f.lock("k")
+	at(tx, "k").Delete()
+	f.wantErr("RequireAll", tx.RequireAll(), store.ErrConflict)
+	f.wantErr("Again", tx.Again(nil), nil)
+	f.wantErr("RequireAll when alone", tx.RequireAll(), nil)
+	if got := show(at(tx, "k")); got != "v" {
+		f.Errorf("the rerun sees %q, want %q", got, "v")
+	}
+	f.commit(tx)
+	synctest.Wait()
+	f.set("k", "w")
+}
+
+func testManyKeys(f *fixture) {
+	for _, n := range []int{7, 8, 9, 10, 100, 2000} {
+		for _, m := range f.modes() {
+			var names []string
+			for i := range n {
+				names = append(names, fmt.Sprint("k", i))
+			}
+			tx := m.begin(append(names, names...)...) // twice, which is once
+			for _, name := range names {
+				at(tx, name).SetString([]byte(name), store.NoTTL)
+			}
+			if m.name == "locked" {
+				holder := f.lock("held")
+				f.wantErr("Reach", tx.Reach(0, []byte("late")), nil)
+				f.wantErr("Reach of a held key", tx.Reach(0, []byte("held")), store.ErrConflict)
+				holder.Rollback()
+				f.wantErr("Again", tx.Again(nil), nil)
+				for _, name := range append(names, "late", "held") {
+					at(tx, name).SetString([]byte(name), store.NoTTL)
+				}
+			}
+			f.commit(tx)
+			for _, name := range names {
+				f.want(name, name)
+			}
+			tx = f.alone()
+			tx.FlushAll()
+			f.commit(tx)
+		}
+	}
+}
