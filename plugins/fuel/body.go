@@ -64,6 +64,7 @@ type frame struct {
 type walk struct {
 	m       *module
 	helpers *helpers
+	exact   bool // see Options
 	r       reader
 	b       body
 	frames  []frame
@@ -119,7 +120,7 @@ func (w *walk) newPoint(at int) {
 // charge books units for the instruction at the given offset.
 func (w *walk) charge(at, units int) {
 	p := &w.points[w.top().point]
-	if units > 0 && (w.run+units > maxRun || p.cost+units > maxRun || p.branches && p.skipped+units > maxSkipped) {
+	if units > 0 && (w.exact || w.run+units > maxRun || p.cost+units > maxRun || p.branches && p.skipped+units > maxSkipped) {
 		w.newPoint(at)
 		p = &w.points[len(w.points)-1]
 	}

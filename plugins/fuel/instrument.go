@@ -188,7 +188,7 @@ func (m *module) maxPages(limit uint32) uint32 {
 
 // code returns the rewritten bodies, each with its length before it.
 func (w *writer) code() ([]byte, error) {
-	walk := walk{m: w.m, helpers: w.helpers}
+	walk := walk{m: w.m, helpers: w.helpers, exact: w.opt.exact}
 	out := make([]byte, 0, 2*(w.m.sections[secCode].end-w.m.sections[secCode].items))
 	var b []byte
 	for _, original := range w.m.bodies {

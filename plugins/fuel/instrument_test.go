@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,7 @@ func TestChargeIsInstructionCount(t *testing.T) {
 		{"roots", rep("(drop (f64.sqrt (f64.const 2)))", 10_000), 10_000 * 18, 10_000 * 18, maxRun},
 		{"not taken", "(if (i32.const 0) (then " + rep("nop ", 3000) + "))", 2, 2 + maxSkipped, 2 + maxSkipped},
 		{"not taken, after", "(if (i32.const 0) (then " + rep("nop ", 3000) + "))" + rep("nop ", 3000), 3002, 3002 + maxSkipped, maxRun},
+		{"other arm", "(if (i32.const 0) (then " + rep("nop ", 300) + ") (else " + rep("nop ", 50) + "))", 52, 52 + 2*maxSkipped, 2 + maxSkipped},
 		{"returned from", "(br_if 0 (i32.const 1))" + rep("nop ", 3000), 2, 2 + maxSkipped, 2 + maxSkipped},
 		{"loop", `(local i32) (loop (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 1000))))`, 8 * 1000, 8*1000 + 1, 8},
 		{"empty loops", rep("(loop)", 500), 1000, 1000, 500},
@@ -178,6 +180,50 @@ func TestChargeIsInstructionCount(t *testing.T) {
 		if h.dearest > c.dearest {
 			t.Errorf("%s: %d units before a check, want %d at most", c.name, h.dearest, c.dearest)
 		}
+	}
+}
+
+// Whatever way control takes, what runs has been charged, and not much more.
+// The truth is the same module with each instruction charged by itself.
+func TestChargeCoversWhatRuns(t *testing.T) {
+	type charge struct{ spent, asked int64 }
+	// run returns what was charged up to the end of each call that ended well.
+	run := func(m []byte, opt Options, calls ...string) (charges []charge) {
+		h := &host{}
+		g := mustStart(t, m, opt, h)
+		for _, fn := range calls {
+			h.budget = 100_000
+			if _, err := g.call(fn, 2, 3); err != nil {
+				break
+			}
+			charges = append(charges, charge{h.spent, int64(h.asked)})
+		}
+		return charges
+	}
+	compared, skipped := 0, int64(0)
+	for seed := range uint64(400) {
+		m := generate(rand.New(rand.NewPCG(seed, 2)))
+		calls := []string{"a", "b", "c"}
+		got := run(m, Options{Depth: 60}, calls...)
+		want := run(m, Options{Depth: 60, exact: true}, calls[:len(got)]...)
+		if len(want) < len(got) {
+			t.Errorf("seed %d: more ran than was charged: %v, then out of fuel at %v", seed, got, want)
+			continue
+		}
+		for i := range got {
+			compared++
+			skipped += got[i].spent - want[i].spent
+			if got[i].spent < want[i].spent {
+				t.Errorf("seed %d: %d units charged for %d that ran", seed, got[i].spent, want[i].spent)
+			}
+			if most := want[i].spent + got[i].asked*maxSkipped; got[i].spent > most {
+				t.Errorf("seed %d: %d units charged for %d that ran in %d checks, want %d at most",
+					seed, got[i].spent, want[i].spent, got[i].asked, most)
+			}
+		}
+	}
+	if compared < 100 || skipped == 0 {
+		t.Errorf("only %d calls compared, %d units skipped: the generator makes too little of use", compared, skipped)
 	}
 }
 
@@ -352,18 +398,22 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Returns from deep recursion must not run long without a check.
+// Returns from deep calls must not run long without a check.
 func TestReturnsAreChecked(t *testing.T) {
-	m := assemble(t, `(module (func $f (export "f") (param i32)
-	  (if (local.get 0) (then (call $f (i32.sub (local.get 0) (i32.const 1)))))
-	  `+strings.Repeat("nop ", 3000)+`))`)
+	const calls = 200
+	var text strings.Builder
+	text.WriteString(`(module (func (export "f") (call 1))`)
+	for i := range calls {
+		fmt.Fprintf(&text, "(func (call %d) %s)", i+2, strings.Repeat("nop ", 3000))
+	}
+	text.WriteString("(func))")
 	h := &host{budget: 1 << 40}
-	g := mustStart(t, m, Options{}, h)
-	if _, err := g.call("f", 500); err != nil {
+	g := mustStart(t, assemble(t, text.String()), Options{}, h)
+	if _, err := g.call("f"); err != nil {
 		t.Fatal(err)
 	}
-	if h.asked < 2*500 {
-		t.Errorf("%d checks for 500 calls and 500 returns", h.asked)
+	if h.asked < 2*calls {
+		t.Errorf("%d checks for %d calls and as many returns", h.asked, calls)
 	}
 }
 

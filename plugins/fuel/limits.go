@@ -93,6 +93,10 @@ type Options struct {
 	// of its locals, begun ones included, because that is what its frame costs.
 	// Default 1,000, about 1 MiB of stack.
 	Depth uint32
+
+	// exact charges each instruction by itself when it runs: the truth that
+	// tests compare the charges with.
+	exact bool
 }
 
 func (o Options) withDefaults() Options {
