@@ -162,7 +162,7 @@ func TestChargeIsInstructionCount(t *testing.T) {
 		{"roots", rep("(drop (f64.sqrt (f64.const 2)))", 10_000), 10_000 * 18, 10_000 * 18, maxRun},
 		{"not taken", "(if (i32.const 0) (then " + rep("nop ", 3000) + "))", 2, 2 + maxSkipped, 2 + maxSkipped},
 		{"not taken, after", "(if (i32.const 0) (then " + rep("nop ", 3000) + "))" + rep("nop ", 3000), 3002, 3002 + maxSkipped, maxRun},
-		{"other arm", "(if (i32.const 0) (then " + rep("nop ", 300) + ") (else " + rep("nop ", 50) + "))", 52, 52 + 2*maxSkipped, 2 + maxSkipped},
+		{"other arm", "(if (i32.const 0) (then " + rep("(drop (i64.div_u (i64.const 1) (i64.const 2)))", 3) + ") (else " + rep("nop ", 60) + "))", 62, 62 + 2*maxSkipped, 2 + maxSkipped},
 		{"returned from", "(br_if 0 (i32.const 1))" + rep("nop ", 3000), 2, 2 + maxSkipped, 2 + maxSkipped},
 		{"loop", `(local i32) (loop (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 1000))))`, 8 * 1000, 8*1000 + 1, 8},
 		{"empty loops", rep("(loop)", 500), 1000, 1000, 500},
