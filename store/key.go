@@ -478,7 +478,6 @@ func (k *Key) MoveTo(dst *Key) {
 // Signal wakes, at commit and before anybody else gets the key, the commands
 // that are blocked on it.
 func (k *Key) Signal() {
-	k.see()
 	k.save()
 	k.signal = true
 }

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 
@@ -195,8 +197,11 @@ func testWatchSwap(f *fixture) {
 	})
 	tx := f.s.NewTx()
 	name := []byte("k")
-	for range 300 {
+	for range 2000 {
 		var w store.Watcher
+		for range rand.IntN(100) { // to meet SWAPDB's commit at all of its places
+			runtime.Gosched()
+		}
 		f.s.Watch(&w, 0, name)
 		tx.Begin()
 		tx.Add(0, name)
