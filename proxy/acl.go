@@ -14,98 +14,101 @@ const (
 
 const onlyDefault = "There is one user, default, whose password is requirepass."
 
-var aclCommands = []*command.Spec{{
-	Name: "acl", Arity: -2, Access: command.Free, Group: "server", Since: "6.0.0", Complexity: "Depends on subcommand.",
-	Summary: "A container for commands about users.", Differs: onlyDefault,
-	Help: []string{
-		"CAT [<category>]",
-		"    List all commands that belong to <category>, or all command categories",
-		"    when no category is specified.",
-		"DELUSER <username> [<username> ...]",
-		"    Delete a list of users.",
-		"DRYRUN <username> <command> [<arg> ...]",
-		"    Returns whether the user can execute the given command without executing the command.",
-		"GETUSER <username>",
-		"    Get the user's details.",
-		"GENPASS [<bits>]",
-		"    Generate a secure 256-bit user password. The optional `bits` argument can",
-		"    be used to specify a different size.",
-		"LIST",
-		"    Show users details in config file format.",
-		"LOAD",
-		"    Reload users from the ACL file.",
-		"LOG [<count> | RESET]",
-		"    Show the ACL log entries.",
-		"SAVE",
-		"    Save the current config to the ACL file.",
-		"SETUSER <username> <attribute> [<attribute> ...]",
-		"    Create or modify a user with the specified attributes.",
-		"USERS",
-		"    List all the registered usernames.",
-		"WHOAMI",
-		"    Return the current connection username.",
-	},
-	Sub: []*command.Spec{
-		{
-			Name: "cat", Arity: -2, Flags: aclFlags, Access: command.Free, Handler: aclCat,
-			Group: "server", Since: "6.0.0", Complexity: "O(1) since the categories and commands are a fixed set.",
-			Summary: "Lists the ACL categories, or the commands of one.", Syntax: "[category]",
+// aclCommands are the Specs of this family, made anew for each server.
+func aclCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "acl", Arity: -2, Access: command.Free, Group: "server", Since: "6.0.0", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about users.", Differs: onlyDefault,
+		Help: []string{
+			"CAT [<category>]",
+			"    List all commands that belong to <category>, or all command categories",
+			"    when no category is specified.",
+			"DELUSER <username> [<username> ...]",
+			"    Delete a list of users.",
+			"DRYRUN <username> <command> [<arg> ...]",
+			"    Returns whether the user can execute the given command without executing the command.",
+			"GETUSER <username>",
+			"    Get the user's details.",
+			"GENPASS [<bits>]",
+			"    Generate a secure 256-bit user password. The optional `bits` argument can",
+			"    be used to specify a different size.",
+			"LIST",
+			"    Show users details in config file format.",
+			"LOAD",
+			"    Reload users from the ACL file.",
+			"LOG [<count> | RESET]",
+			"    Show the ACL log entries.",
+			"SAVE",
+			"    Save the current config to the ACL file.",
+			"SETUSER <username> <attribute> [<attribute> ...]",
+			"    Create or modify a user with the specified attributes.",
+			"USERS",
+			"    List all the registered usernames.",
+			"WHOAMI",
+			"    Return the current connection username.",
 		},
-		{
-			Name: "deluser", Arity: -3, Flags: aclAdminFlags, Access: command.Free, Handler: aclDelUser,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Removes users, of whom there are none but the one that stays.", Syntax: "username [username ...]", Differs: onlyDefault,
+		Sub: []*command.Spec{
+			{
+				Name: "cat", Arity: -2, Flags: aclFlags, Access: command.Free, Handler: aclCat,
+				Group: "server", Since: "6.0.0", Complexity: "O(1) since the categories and commands are a fixed set.",
+				Summary: "Lists the ACL categories, or the commands of one.", Syntax: "[category]",
+			},
+			{
+				Name: "deluser", Arity: -3, Flags: aclAdminFlags, Access: command.Free, Handler: aclDelUser,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Removes users, of whom there are none but the one that stays.", Syntax: "username [username ...]", Differs: onlyDefault,
+			},
+			{
+				Name: "dryrun", Arity: -4, Flags: aclAdminFlags, Access: command.Free, Handler: aclDryRun,
+				Group: "server", Since: "7.0.0", Complexity: "O(1).",
+				Summary: "Tells whether a user could run a command.", Syntax: "username command [arg [arg ...]]", Differs: onlyDefault,
+			},
+			{
+				Name: "genpass", Arity: -2, Flags: aclFlags, Access: command.Free, Handler: aclGenPass,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Returns random bits to be used as a password, in hexadecimal.", Syntax: "[bits]",
+			},
+			{
+				Name: "getuser", Arity: 3, Flags: aclAdminFlags, Access: command.Free, Handler: aclGetUser,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Returns the rules of a user.", Syntax: "username", Differs: onlyDefault,
+			},
+			{
+				Name: "list", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclList,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Returns the users as they would stand in a configuration file.", Differs: onlyDefault,
+			},
+			{
+				Name: "load", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclFile,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Answers that there is no ACL file.", Differs: "Not supported.",
+			},
+			{
+				Name: "log", Arity: -2, Flags: aclAdminFlags, Access: command.Free, Handler: aclLog,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Returns what was denied by ACL rules, of which there are none.", Syntax: "[count | RESET]",
+				Differs: "Always empty; failed authentications are counted in INFO as acl_access_denied_auth.",
+			},
+			{
+				Name: "save", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclFile,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Answers that there is no ACL file.", Differs: "Not supported.",
+			},
+			{
+				Name: "setuser", Arity: -3, Flags: aclAdminFlags, Access: command.Free, Handler: aclSetUser,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)",
+				Summary: "Answers that users cannot be made or changed.", Syntax: "username [rule [rule ...]]", Differs: "Not supported yet.",
+			},
+			{
+				Name: "users", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclUsers,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Returns the users' names.", Differs: onlyDefault,
+			},
+			{
+				Name: "whoami", Arity: 2, Flags: aclFlags, Access: command.Free, Handler: aclWhoAmI,
+				Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Returns the user that the connection is authenticated as.",
+			},
+			command.HelpSpec("acl", "6.0.0"),
 		},
-		{
-			Name: "dryrun", Arity: -4, Flags: aclAdminFlags, Access: command.Free, Handler: aclDryRun,
-			Group: "server", Since: "7.0.0", Complexity: "O(1).",
-			Summary: "Tells whether a user could run a command.", Syntax: "username command [arg [arg ...]]", Differs: onlyDefault,
-		},
-		{
-			Name: "genpass", Arity: -2, Flags: aclFlags, Access: command.Free, Handler: aclGenPass,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Returns random bits to be used as a password, in hexadecimal.", Syntax: "[bits]",
-		},
-		{
-			Name: "getuser", Arity: 3, Flags: aclAdminFlags, Access: command.Free, Handler: aclGetUser,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Returns the rules of a user.", Syntax: "username", Differs: onlyDefault,
-		},
-		{
-			Name: "list", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclList,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Returns the users as they would stand in a configuration file.", Differs: onlyDefault,
-		},
-		{
-			Name: "load", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclFile,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Answers that there is no ACL file.", Differs: "Not supported.",
-		},
-		{
-			Name: "log", Arity: -2, Flags: aclAdminFlags, Access: command.Free, Handler: aclLog,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Returns what was denied by ACL rules, of which there are none.", Syntax: "[count | RESET]",
-			Differs: "Always empty; failed authentications are counted in INFO as acl_access_denied_auth.",
-		},
-		{
-			Name: "save", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclFile,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Answers that there is no ACL file.", Differs: "Not supported.",
-		},
-		{
-			Name: "setuser", Arity: -3, Flags: aclAdminFlags, Access: command.Free, Handler: aclSetUser,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Answers that users cannot be made or changed.", Syntax: "username [rule [rule ...]]", Differs: "Not supported yet.",
-		},
-		{
-			Name: "users", Arity: 2, Flags: aclAdminFlags, Access: command.Free, Handler: aclUsers,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Returns the users' names.", Differs: onlyDefault,
-		},
-		{
-			Name: "whoami", Arity: 2, Flags: aclFlags, Access: command.Free, Handler: aclWhoAmI,
-			Group: "server", Since: "6.0.0", Complexity: "O(1)", Summary: "Returns the user that the connection is authenticated as.",
-		},
-		command.HelpSpec("acl", "6.0.0"),
-	},
-}}
+	}}
+}
 
 func aclCat(c *command.Call) {
 	if len(c.Args) > 3 {

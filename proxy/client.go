@@ -39,6 +39,7 @@ type client struct {
 	multi    *multi
 	watcher  store.Watcher
 	subs     subscriptions
+	own      ownPushes
 	forwards []forwarded // replies to come from the upstream, by place in w
 	reply    replyMode
 	quitting bool // close after what has been answered is written
@@ -104,7 +105,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.setProto(2)
 	c.sess.Client = c
 	c.unblocked = make(chan error, 1)
-	c.wait = store.Wait{Done: c.done, Unblocked: c.unblocked, Parked: c.park}
+	c.wait = store.Wait{Done: c.done, Unblocked: c.unblocked, Parked: c.park, Watch: c.watchSocket}
 	c.shown.multi = -1
 	c.sess.Wait = &c.wait
 	c.authed = s.auth.Load() == nil
@@ -254,13 +255,22 @@ func (c *client) rest(args [][]byte, unblockable bool) func() {
 	c.lastUsed.Store(c.s.seconds())
 	c.snapshot(args)
 	c.setBlocked(true, unblockable)
+	stop := c.watchSocket(watchAfter)
+	return func() {
+		stop()
+		c.setBlocked(false, false)
+	}
+}
+
+// watchSocket has the socket watched after some time, until stop is called:
+// when the client goes away, whatever it waits for or runs is ended.
+func (c *client) watchSocket(after time.Duration) (stop func()) {
 	w := &socketWatch{c: c, ended: make(chan struct{})}
-	timer := time.AfterFunc(watchAfter, w.run)
+	timer := time.AfterFunc(after, w.run)
 	return func() {
 		if !timer.Stop() {
 			w.stop()
 		}
-		c.setBlocked(false, false)
 	}
 }
 

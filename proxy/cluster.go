@@ -7,27 +7,30 @@ const errNoCluster = "ERR This instance has cluster support disabled"
 
 func noCluster(c *command.Call) { c.Err(errNoCluster) }
 
-var clusterCommands = []*command.Spec{
-	{
-		Name: "readonly", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection,
-		Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Allows reads from a replica of a cluster; answers the error of a server without one.",
-	},
-	{
-		Name: "readwrite", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection,
-		Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Ends READONLY; answers the error of a server without a cluster.",
-	},
-	{
-		Name: "asking", Arity: 1, Flags: command.Fast, Categories: command.CatConnection,
-		Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Follows an ASK redirection; answers the error of a server without a cluster.",
-	},
-	{
-		Name: "cluster", Arity: -2, Access: command.Free, Group: "cluster", Since: "3.0.0", Complexity: "Depends on subcommand.",
-		Summary: "A container for cluster commands; all answer the error of a server without a cluster.",
-		Sub:     clusterSubcommands(),
-	},
+// clusterCommands are the Specs of this family, made anew for each server.
+func clusterCommands() []*command.Spec {
+	return []*command.Spec{
+		{
+			Name: "readonly", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection,
+			Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Allows reads from a replica of a cluster; answers the error of a server without one.",
+		},
+		{
+			Name: "readwrite", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection,
+			Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Ends READONLY; answers the error of a server without a cluster.",
+		},
+		{
+			Name: "asking", Arity: 1, Flags: command.Fast, Categories: command.CatConnection,
+			Access: command.Free, Handler: noCluster, Group: "cluster", Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Follows an ASK redirection; answers the error of a server without a cluster.",
+		},
+		{
+			Name: "cluster", Arity: -2, Access: command.Free, Group: "cluster", Since: "3.0.0", Complexity: "Depends on subcommand.",
+			Summary: "A container for cluster commands; all answer the error of a server without a cluster.",
+			Sub:     clusterSubcommands(),
+		},
+	}
 }
 
 // clusterSubcommands are the sub-commands of Redis 7.2 with their arity, so

@@ -9,41 +9,44 @@ import (
 
 const configFlags = command.Admin | command.NoScript | command.Loading | command.Stale
 
-var configCommands = []*command.Spec{{
-	Name: "config", Arity: -2, Access: command.Free, Group: "server", Since: "2.0.0", Complexity: "Depends on subcommand.",
-	Summary: "A container for commands about the directives.",
-	Help: []string{
-		"GET <pattern>",
-		"    Return parameters matching the glob-like <pattern> and their values.",
-		"SET <directive> <value>",
-		"    Set the configuration <directive> to <value>.",
-		"RESETSTAT",
-		"    Reset statistics reported by the INFO command.",
-		"REWRITE",
-		"    Rewrite the configuration file.",
-	},
-	Sub: []*command.Spec{
-		{
-			Name: "get", Arity: -3, Flags: configFlags, Access: command.Free, Handler: configGet,
-			Group: "server", Since: "2.0.0", Complexity: "O(N) when N is the number of configuration parameters provided",
-			Summary: "Returns directives and their values.", Syntax: "parameter [parameter ...]",
+// configCommands are the Specs of this family, made anew for each server.
+func configCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "config", Arity: -2, Access: command.Free, Group: "server", Since: "2.0.0", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about the directives.",
+		Help: []string{
+			"GET <pattern>",
+			"    Return parameters matching the glob-like <pattern> and their values.",
+			"SET <directive> <value>",
+			"    Set the configuration <directive> to <value>.",
+			"RESETSTAT",
+			"    Reset statistics reported by the INFO command.",
+			"REWRITE",
+			"    Rewrite the configuration file.",
 		},
-		{
-			Name: "set", Arity: -4, Flags: configFlags, Access: command.Free, Outside: true, Handler: configSet,
-			Group: "server", Since: "2.0.0", Complexity: "O(N) when N is the number of configuration parameters provided",
-			Summary: "Sets directives while the server runs: all of them or none.", Syntax: "parameter value [parameter value ...]",
+		Sub: []*command.Spec{
+			{
+				Name: "get", Arity: -3, Flags: configFlags, Access: command.Free, Handler: configGet,
+				Group: "server", Since: "2.0.0", Complexity: "O(N) when N is the number of configuration parameters provided",
+				Summary: "Returns directives and their values.", Syntax: "parameter [parameter ...]",
+			},
+			{
+				Name: "set", Arity: -4, Flags: configFlags, Access: command.Free, Outside: true, Handler: configSet,
+				Group: "server", Since: "2.0.0", Complexity: "O(N) when N is the number of configuration parameters provided",
+				Summary: "Sets directives while the server runs: all of them or none.", Syntax: "parameter value [parameter value ...]",
+			},
+			{
+				Name: "resetstat", Arity: 2, Flags: configFlags, Access: command.Free, Outside: true, Handler: configResetStat,
+				Group: "server", Since: "2.0.0", Complexity: "O(1)", Summary: "Sets the statistics of INFO to zero.",
+			},
+			{
+				Name: "rewrite", Arity: 2, Flags: configFlags, Access: command.Free, Outside: true, Handler: configRewrite,
+				Group: "server", Since: "2.8.0", Complexity: "O(1)", Summary: "Writes the present directives into the configuration file.",
+			},
+			command.HelpSpec("config", "5.0.0"),
 		},
-		{
-			Name: "resetstat", Arity: 2, Flags: configFlags, Access: command.Free, Outside: true, Handler: configResetStat,
-			Group: "server", Since: "2.0.0", Complexity: "O(1)", Summary: "Sets the statistics of INFO to zero.",
-		},
-		{
-			Name: "rewrite", Arity: 2, Flags: configFlags, Access: command.Free, Outside: true, Handler: configRewrite,
-			Group: "server", Since: "2.8.0", Complexity: "O(1)", Summary: "Writes the present directives into the configuration file.",
-		},
-		command.HelpSpec("config", "5.0.0"),
-	},
-}}
+	}}
+}
 
 func configGet(c *command.Call) {
 	patterns := make([]string, len(c.Args)-2)

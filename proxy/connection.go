@@ -8,37 +8,40 @@ import (
 
 const connectionFlags = command.NoScript | command.Loading | command.Stale | command.Fast
 
-var connectionCommands = []*command.Spec{
-	{
-		Name: "ping", Arity: -1, Flags: command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: ping,
-		Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers PONG, or its argument.", Syntax: "[message]",
-	},
-	{
-		Name: "echo", Arity: 2, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: echo,
-		Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers its argument.", Syntax: "message",
-	},
-	{
-		Name: "auth", Arity: -2, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
-		Categories: command.CatConnection, Access: command.Free, Handler: auth,
-		Group: "connection", Since: "1.0.0", Complexity: "O(N) where N is the number of passwords defined for the user",
-		Summary: "Authenticates the connection.", Syntax: "[username] password",
-	},
-	{
-		Name: "hello", Arity: -1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
-		Categories: command.CatConnection, Access: command.Free, Handler: hello,
-		Group: "connection", Since: "6.0.0", Complexity: "O(1)",
-		Summary: "Chooses the protocol version, authenticates and names the connection.", Syntax: "[protover [AUTH username password] [SETNAME clientname]]",
-	},
-	{
-		Name: "quit", Arity: -1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
-		Categories: command.CatConnection, Access: command.Free, Handler: quit,
-		Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Closes the connection.",
-	},
-	{
-		Name: "reset", Arity: 1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
-		Categories: command.CatConnection, Access: command.Free, Handler: reset,
-		Group: "connection", Since: "6.2.0", Complexity: "O(1)", Summary: "Puts the connection back into its first state.",
-	},
+// connectionCommands are the Specs of this family, made anew for each server.
+func connectionCommands() []*command.Spec {
+	return []*command.Spec{
+		{
+			Name: "ping", Arity: -1, Flags: command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: ping,
+			Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers PONG, or its argument.", Syntax: "[message]",
+		},
+		{
+			Name: "echo", Arity: 2, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: echo,
+			Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers its argument.", Syntax: "message",
+		},
+		{
+			Name: "auth", Arity: -2, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
+			Categories: command.CatConnection, Access: command.Free, Handler: auth,
+			Group: "connection", Since: "1.0.0", Complexity: "O(N) where N is the number of passwords defined for the user",
+			Summary: "Authenticates the connection.", Syntax: "[username] password",
+		},
+		{
+			Name: "hello", Arity: -1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
+			Categories: command.CatConnection, Access: command.Free, Handler: hello,
+			Group: "connection", Since: "6.0.0", Complexity: "O(1)",
+			Summary: "Chooses the protocol version, authenticates and names the connection.", Syntax: "[protover [AUTH username password] [SETNAME clientname]]",
+		},
+		{
+			Name: "quit", Arity: -1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
+			Categories: command.CatConnection, Access: command.Free, Handler: quit,
+			Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Closes the connection.",
+		},
+		{
+			Name: "reset", Arity: 1, Flags: connectionFlags | command.NoAuth | command.AllowBusy,
+			Categories: command.CatConnection, Access: command.Free, Handler: reset,
+			Group: "connection", Since: "6.2.0", Complexity: "O(1)", Summary: "Puts the connection back into its first state.",
+		},
+	}
 }
 
 func ping(c *command.Call) {

@@ -8,34 +8,37 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-var debugCommands = []*command.Spec{{
-	Name: "debug", Arity: -2, Flags: adminFlags | command.Loading | command.Stale | command.Protected,
-	Access: command.Free, Outside: true, Handler: debugCommand,
-	Group: "server", Since: "1.0.0", Complexity: "Depends on subcommand.",
-	Summary: "What tests of clients and servers need. Only for whom enable-debug-command allows it.",
-	Syntax:  "subcommand [argument [argument ...]]",
-	Differs: "Has CHANGE-REPL-ID, ERROR, OBJECT, PROTOCOL, SET-ACTIVE-EXPIRE, SET-DISABLE-DENY-SCRIPTS (without effect) and SLEEP. SLEEP holds up its own client only.",
-	Help: []string{
-		"CHANGE-REPL-ID",
-		"    Change the replication IDs of the instance.",
-		"    Dangerous: should be used only for testing the replication subsystem.",
-		"ERROR <string>",
-		"    Return a Redis protocol error with <string> as message. Useful for clients",
-		"    unit tests to simulate Redis errors.",
-		"OBJECT <key>",
-		"    Show low level info about `key` and associated value.",
-		"PROTOCOL <type>",
-		"    Reply with a test value of the specified type. <type> can be: string,",
-		"    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
-		"    true, false.",
-		"SET-ACTIVE-EXPIRE <0|1>",
-		"    Setting it to 0 disables expiring keys in background when they are not",
-		"    accessed (otherwise the Redis behavior). Setting it to 1 reenables back the",
-		"    default.",
-		"SLEEP <seconds>",
-		"    Stop the client for <seconds>. Decimals allowed.",
-	},
-}}
+// debugCommands are the Specs of this family, made anew for each server.
+func debugCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "debug", Arity: -2, Flags: adminFlags | command.Loading | command.Stale | command.Protected,
+		Access: command.Free, Outside: true, Handler: debugCommand,
+		Group: "server", Since: "1.0.0", Complexity: "Depends on subcommand.",
+		Summary: "What tests of clients and servers need. Only for whom enable-debug-command allows it.",
+		Syntax:  "subcommand [argument [argument ...]]",
+		Differs: "Has CHANGE-REPL-ID, ERROR, OBJECT, PROTOCOL, SET-ACTIVE-EXPIRE, SET-DISABLE-DENY-SCRIPTS (without effect) and SLEEP. SLEEP holds up its own client only.",
+		Help: []string{
+			"CHANGE-REPL-ID",
+			"    Change the replication IDs of the instance.",
+			"    Dangerous: should be used only for testing the replication subsystem.",
+			"ERROR <string>",
+			"    Return a Redis protocol error with <string> as message. Useful for clients",
+			"    unit tests to simulate Redis errors.",
+			"OBJECT <key>",
+			"    Show low level info about `key` and associated value.",
+			"PROTOCOL <type>",
+			"    Reply with a test value of the specified type. <type> can be: string,",
+			"    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
+			"    true, false.",
+			"SET-ACTIVE-EXPIRE <0|1>",
+			"    Setting it to 0 disables expiring keys in background when they are not",
+			"    accessed (otherwise the Redis behavior). Setting it to 1 reenables back the",
+			"    default.",
+			"SLEEP <seconds>",
+			"    Stop the client for <seconds>. Decimals allowed.",
+		},
+	}}
+}
 
 // errProtected is the refusal of a command that a directive switches on.
 func errProtected(name, directive string) string {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -11,6 +12,9 @@ import (
 func (c *client) execute(args [][]byte, frame []byte) {
 	c.mark = c.w.Len()
 	c.dispatch(args, frame)
+	if c.own.any.Load() {
+		c.own.take(&c.w)
+	}
 	switch c.reply {
 	case replyOn:
 	case replySkipNext:
@@ -68,6 +72,10 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		c.quitting = true
 		return
 	}
+	if c.multi != nil && c.s.store.OverLimit() && c.overLimit(spec) {
+		c.refuse(spec, command.ErrOOM)
+		return
+	}
 	call := &c.call
 	*call = command.Call{E: c.s.engine, S: &c.sess, Spec: spec, Args: args, Tx: c.sess.Tx, Reply: &c.w, Frame: frame}
 	if c.multi != nil && !runsInMulti(spec) {
@@ -80,9 +88,32 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 	c.s.engine.Run(call)
 }
 
+// overLimit tells whether maxmemory forbids a command within MULTI: as in Redis
+// none is queued, and a transaction that would write is not run.
+func (c *client) overLimit(spec *command.Spec) bool {
+	if !runsInMulti(spec) {
+		return spec.Name != "unwatch" || spec.Parent() != nil
+	}
+	if !isExec(spec) {
+		return false
+	}
+	for i := range c.multi.queue {
+		if c.multi.queue[i].spec.Flags&command.DenyOOM != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func isExec(spec *command.Spec) bool { return spec.Name == "exec" && spec.Parent() == nil }
+
 // refuse answers a command that is not run. Within MULTI it spoils the
-// transaction.
+// transaction; EXEC itself, refused, ends it.
 func (c *client) refuse(spec *command.Spec, msg string) {
+	if spec != nil && isExec(spec) {
+		c.leaveMulti()
+		msg = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(msg, "ERR ")
+	}
 	if c.multi != nil {
 		c.multi.spoiled = true
 	}

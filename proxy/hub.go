@@ -88,7 +88,9 @@ func (h *hub) listen(t *topics, name string, c *client, confirm []byte) {
 		}
 	}
 	l.add(c)
-	c.out.push(confirm)
+	if confirm != nil {
+		c.out.push(confirm)
+	}
 }
 
 // unlisten removes c and queues the confirmation, if there is one.
@@ -125,6 +127,29 @@ func (h *hub) leave(c *client) {
 	c.subs.any.Store(false)
 }
 
+// ownPushes are messages that a client causes to itself. As in Redis they
+// follow the reply of the command that caused them.
+type ownPushes struct {
+	any atomic.Bool
+	mu  sync.Mutex // another committer may be the one who delivers
+	buf []byte
+}
+
+func (o *ownPushes) add(frame []byte) {
+	o.mu.Lock()
+	o.buf = append(o.buf, frame...)
+	o.mu.Unlock()
+	o.any.Store(true)
+}
+
+func (o *ownPushes) take(w *resp.Writer) {
+	o.mu.Lock()
+	w.Raw(o.buf)
+	o.buf = nil
+	o.mu.Unlock()
+	o.any.Store(false)
+}
+
 // message is one message, encoded once for each protocol that is wanted.
 type message struct {
 	kind, pattern    string
@@ -154,7 +179,7 @@ func (m *message) frame(proto int) []byte {
 
 // publish hands a message to all who listen to the channel, directly or by a
 // pattern, and returns how many that were.
-func (h *hub) publish(channel, payload []byte) int {
+func (h *hub) publish(channel, payload []byte, origin any) int {
 	if h.listening.Load() == 0 {
 		return 0
 	}
@@ -163,19 +188,19 @@ func (h *hub) publish(channel, payload []byte) int {
 	n := 0
 	if l := h.channels.byName[string(channel)]; l != nil {
 		m := message{kind: "message", channel: channel, payload: payload}
-		n += h.send(l, &m)
+		n += h.send(l, &m, origin)
 	}
 	for _, p := range h.patterns.order {
 		if glob.Match([]byte(p), channel, false) {
 			m := message{kind: "pmessage", pattern: p, channel: channel, payload: payload}
-			n += h.send(h.patterns.byName[p], &m)
+			n += h.send(h.patterns.byName[p], &m, origin)
 		}
 	}
 	return n
 }
 
 // publishShard is publish for shard channels, which patterns do not reach.
-func (h *hub) publishShard(channel, payload []byte) int {
+func (h *hub) publishShard(channel, payload []byte, origin any) int {
 	if h.listening.Load() == 0 {
 		return 0
 	}
@@ -185,12 +210,18 @@ func (h *hub) publishShard(channel, payload []byte) int {
 	if l == nil {
 		return 0
 	}
-	return h.send(l, &message{kind: "smessage", channel: channel, payload: payload})
+	return h.send(l, &message{kind: "smessage", channel: channel, payload: payload}, origin)
 }
 
-func (h *hub) send(l *listeners, m *message) int {
+func (h *hub) send(l *listeners, m *message, origin any) int {
+	self, _ := origin.(*client)
 	for _, c := range l.clients {
-		c.out.push(m.frame(int(c.proto.Load())))
+		frame := m.frame(int(c.proto.Load()))
+		if c == self {
+			c.own.add(frame)
+			continue
+		}
+		c.out.push(frame)
 	}
 	return len(l.clients)
 }
@@ -199,9 +230,9 @@ func (h *hub) send(l *listeners, m *message) int {
 func (h *hub) Deliver(ev *store.Event) {
 	switch ev.Kind {
 	case store.EventPublish:
-		h.publish(ev.Channel, ev.Payload)
+		h.publish(ev.Channel, ev.Payload, ev.Origin)
 	case store.EventSPublish:
-		h.publishShard(ev.Channel, ev.Payload)
+		h.publishShard(ev.Channel, ev.Payload, ev.Origin)
 	case store.EventKeyspace:
 		h.keyspace(ev)
 	}
@@ -215,9 +246,9 @@ func (h *hub) keyspace(ev *store.Event) {
 	}
 	db := strconv.Itoa(ev.DB)
 	if classes&store.NotifyKeyspace != 0 {
-		h.publish(append([]byte("__keyspace@"+db+"__:"), ev.Payload...), ev.Channel)
+		h.publish(append([]byte("__keyspace@"+db+"__:"), ev.Payload...), ev.Channel, ev.Origin)
 	}
 	if classes&store.NotifyKeyevent != 0 {
-		h.publish(append([]byte("__keyevent@"+db+"__:"), ev.Channel...), ev.Payload)
+		h.publish(append([]byte("__keyevent@"+db+"__:"), ev.Channel...), ev.Payload, ev.Origin)
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-var infoCommands = []*command.Spec{{
-	Name: "info", Arity: -1, Flags: command.Loading | command.Stale, Categories: command.CatDangerous,
-	Access: command.Free, Handler: infoCommand,
-	Group: "server", Since: "1.0.0", Complexity: "O(1)",
-	Summary: "Returns facts and statistics about the server.", Syntax: "[section [section ...]]",
-	Differs: "Has a section of latchkey's own. used_memory is the Go runtime's account; what maxmemory compares with is latchkey_used_memory.",
-}}
+// infoCommands are the Specs of this family, made anew for each server.
+func infoCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "info", Arity: -1, Flags: command.Loading | command.Stale, Categories: command.CatDangerous,
+		Access: command.Free, Handler: infoCommand,
+		Group: "server", Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Returns facts and statistics about the server.", Syntax: "[section [section ...]]",
+		Differs: "Has a section of latchkey's own. used_memory is the Go runtime's account; what maxmemory compares with is latchkey_used_memory.",
+	}}
+}
 
 // infoSection is one section of INFO. Redis's come first, in Redis's order.
 type infoSection struct {

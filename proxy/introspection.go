@@ -9,65 +9,68 @@ import (
 
 const commandFlags = command.Loading | command.Stale
 
-var introspectionCommands = []*command.Spec{
-	{
-		Name: "command", Arity: -1, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandAll,
-		Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the total number of Redis commands",
-		Summary: "Describes all commands.",
-		Help: []string{
-			"(no subcommand)",
-			"    Return details about all Redis commands.",
-			"COUNT",
-			"    Return the total number of commands in this Redis server.",
-			"LIST",
-			"    Return a list of all commands in this Redis server.",
-			"INFO [<command-name> ...]",
-			"    Return details about multiple Redis commands.",
-			"    If no command names are given, documentation details for all",
-			"    commands are returned.",
-			"DOCS [<command-name> ...]",
-			"    Return documentation details about multiple Redis commands.",
-			"    If no command names are given, documentation details for all",
-			"    commands are returned.",
-			"GETKEYS <full-command>",
-			"    Return the keys from a full Redis command.",
-			"GETKEYSANDFLAGS <full-command>",
-			"    Return the keys and the access flags from a full Redis command.",
+// introspectionCommands are the Specs of this family, made anew for each server.
+func introspectionCommands() []*command.Spec {
+	return []*command.Spec{
+		{
+			Name: "command", Arity: -1, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandAll,
+			Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the total number of Redis commands",
+			Summary: "Describes all commands.",
+			Help: []string{
+				"(no subcommand)",
+				"    Return details about all Redis commands.",
+				"COUNT",
+				"    Return the total number of commands in this Redis server.",
+				"LIST",
+				"    Return a list of all commands in this Redis server.",
+				"INFO [<command-name> ...]",
+				"    Return details about multiple Redis commands.",
+				"    If no command names are given, documentation details for all",
+				"    commands are returned.",
+				"DOCS [<command-name> ...]",
+				"    Return documentation details about multiple Redis commands.",
+				"    If no command names are given, documentation details for all",
+				"    commands are returned.",
+				"GETKEYS <full-command>",
+				"    Return the keys from a full Redis command.",
+				"GETKEYSANDFLAGS <full-command>",
+				"    Return the keys and the access flags from a full Redis command.",
+			},
+			Sub: []*command.Spec{
+				{
+					Name: "count", Arity: 2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandCount,
+					Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Counts the commands.",
+				},
+				{
+					Name: "docs", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandDocs,
+					Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of commands to look up",
+					Summary: "Documents commands.", Syntax: "[command-name [command-name ...]]",
+				},
+				{
+					Name: "getkeys", Arity: -3, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandGetKeys,
+					Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the number of arguments to the command",
+					Summary: "Returns the keys of a command with its arguments.", Syntax: "command [arg [arg ...]]",
+				},
+				{
+					Name: "getkeysandflags", Arity: -3, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandGetKeysAndFlags,
+					Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of arguments to the command",
+					Summary: "Returns the keys of a command with its arguments, and what it does with them.", Syntax: "command [arg [arg ...]]",
+				},
+				{
+					Name: "info", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandInfo,
+					Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the number of commands to look up",
+					Summary: "Describes commands: arity, flags, keys, ACL categories.", Syntax: "[command-name [command-name ...]]",
+				},
+				{
+					Name: "list", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandList,
+					Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the total number of Redis commands",
+					Summary: "Lists the names of the commands.", Syntax: "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+				},
+				connectionHelp("command", "5.0.0"),
+			},
 		},
-		Sub: []*command.Spec{
-			{
-				Name: "count", Arity: 2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandCount,
-				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Counts the commands.",
-			},
-			{
-				Name: "docs", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandDocs,
-				Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of commands to look up",
-				Summary: "Documents commands.", Syntax: "[command-name [command-name ...]]",
-			},
-			{
-				Name: "getkeys", Arity: -3, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandGetKeys,
-				Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the number of arguments to the command",
-				Summary: "Returns the keys of a command with its arguments.", Syntax: "command [arg [arg ...]]",
-			},
-			{
-				Name: "getkeysandflags", Arity: -3, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandGetKeysAndFlags,
-				Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of arguments to the command",
-				Summary: "Returns the keys of a command with its arguments, and what it does with them.", Syntax: "command [arg [arg ...]]",
-			},
-			{
-				Name: "info", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandInfo,
-				Group: "server", Since: "2.8.13", Complexity: "O(N) where N is the number of commands to look up",
-				Summary: "Describes commands: arity, flags, keys, ACL categories.", Syntax: "[command-name [command-name ...]]",
-			},
-			{
-				Name: "list", Arity: -2, Flags: commandFlags, Categories: command.CatConnection, Access: command.Free, Handler: commandList,
-				Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the total number of Redis commands",
-				Summary: "Lists the names of the commands.", Syntax: "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
-			},
-			connectionHelp("command", "5.0.0"),
-		},
-	},
-	monitorCommand,
+		monitorCommand,
+	}
 }
 
 func commandAll(c *command.Call) {

@@ -201,8 +201,8 @@ func helpLines(reply string) map[string]bool {
 }
 
 func TestCommandsPage(t *testing.T) {
-	families := append(command.Families(), connectionCommands, clientCommands, transactionCommands, pubsubCommands, serverCommands,
-		configCommands, introspectionCommands, clusterCommands)
+	families := append(command.Families(), connectionCommands(), clientCommands(), transactionCommands(), pubsubCommands(), serverCommands(),
+		configCommands(), introspectionCommands(), clusterCommands())
 	table, err := command.NewTable(families...)
 	if err != nil {
 		t.Fatal(err)

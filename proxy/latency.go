@@ -13,54 +13,57 @@ import (
 
 const latencyFlags = command.Admin | command.NoScript | command.Loading | command.Stale
 
-var latencyCommands = []*command.Spec{{
-	Name: "latency", Arity: -2, Access: command.Free, Group: "server", Since: "2.8.13", Complexity: "Depends on subcommand.",
-	Summary: "A container for commands about latency.",
-	Help: []string{
-		"DOCTOR",
-		"    Return a human readable latency analysis report.",
-		"GRAPH <event>",
-		"    Return an ASCII latency graph for the <event> class.",
-		"HISTORY <event>",
-		"    Return time-latency samples for the <event> class.",
-		"LATEST",
-		"    Return the latest latency samples for all events.",
-		"RESET [<event> ...]",
-		"    Reset latency data of one or more <event> classes.",
-		"    (default: reset all data for all event classes)",
-		"HISTOGRAM [COMMAND ...]",
-		"    Return a cumulative distribution of latencies in the format of a histogram for the specified command names.",
-		"    If no commands are specified then all histograms are replied.",
-	},
-	Sub: []*command.Spec{
-		{
-			Name: "doctor", Arity: 2, Flags: latencyFlags, Access: command.Free, Handler: latencyDoctor,
-			Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Says what the latency events point to.",
+// latencyCommands are the Specs of this family, made anew for each server.
+func latencyCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "latency", Arity: -2, Access: command.Free, Group: "server", Since: "2.8.13", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about latency.",
+		Help: []string{
+			"DOCTOR",
+			"    Return a human readable latency analysis report.",
+			"GRAPH <event>",
+			"    Return an ASCII latency graph for the <event> class.",
+			"HISTORY <event>",
+			"    Return time-latency samples for the <event> class.",
+			"LATEST",
+			"    Return the latest latency samples for all events.",
+			"RESET [<event> ...]",
+			"    Reset latency data of one or more <event> classes.",
+			"    (default: reset all data for all event classes)",
+			"HISTOGRAM [COMMAND ...]",
+			"    Return a cumulative distribution of latencies in the format of a histogram for the specified command names.",
+			"    If no commands are specified then all histograms are replied.",
 		},
-		{
-			Name: "graph", Arity: 3, Flags: latencyFlags, Access: command.Free, Handler: latencyGraph,
-			Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Draws the samples of a latency event.", Syntax: "event",
+		Sub: []*command.Spec{
+			{
+				Name: "doctor", Arity: 2, Flags: latencyFlags, Access: command.Free, Handler: latencyDoctor,
+				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Says what the latency events point to.",
+			},
+			{
+				Name: "graph", Arity: 3, Flags: latencyFlags, Access: command.Free, Handler: latencyGraph,
+				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Draws the samples of a latency event.", Syntax: "event",
+			},
+			{
+				Name: "histogram", Arity: -2, Flags: latencyFlags, Access: command.Free, Handler: latencyHistogram,
+				Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of commands with latency information being retrieved.",
+				Summary: "Returns how the durations of commands are distributed.", Syntax: "[command [command ...]]",
+			},
+			{
+				Name: "history", Arity: 3, Flags: latencyFlags, Access: command.Free, Handler: latencyHistory,
+				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Returns the samples of a latency event.", Syntax: "event",
+			},
+			{
+				Name: "latest", Arity: 2, Flags: latencyFlags, Access: command.Free, Handler: latencyLatest,
+				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Returns the newest sample of each latency event.",
+			},
+			{
+				Name: "reset", Arity: -2, Flags: latencyFlags, Access: command.Free, Outside: true, Handler: latencyReset,
+				Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Forgets the samples of latency events.", Syntax: "[event [event ...]]",
+			},
+			command.HelpSpec("latency", "2.8.13"),
 		},
-		{
-			Name: "histogram", Arity: -2, Flags: latencyFlags, Access: command.Free, Handler: latencyHistogram,
-			Group: "server", Since: "7.0.0", Complexity: "O(N) where N is the number of commands with latency information being retrieved.",
-			Summary: "Returns how the durations of commands are distributed.", Syntax: "[command [command ...]]",
-		},
-		{
-			Name: "history", Arity: 3, Flags: latencyFlags, Access: command.Free, Handler: latencyHistory,
-			Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Returns the samples of a latency event.", Syntax: "event",
-		},
-		{
-			Name: "latest", Arity: 2, Flags: latencyFlags, Access: command.Free, Handler: latencyLatest,
-			Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Returns the newest sample of each latency event.",
-		},
-		{
-			Name: "reset", Arity: -2, Flags: latencyFlags, Access: command.Free, Outside: true, Handler: latencyReset,
-			Group: "server", Since: "2.8.13", Complexity: "O(1)", Summary: "Forgets the samples of latency events.", Syntax: "[event [event ...]]",
-		},
-		command.HelpSpec("latency", "2.8.13"),
-	},
-}}
+	}}
+}
 
 // The latency events that there are.
 const (

@@ -14,51 +14,54 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-var memoryCommands = []*command.Spec{{
-	Name: "memory", Arity: -2, Access: command.Free, Group: "server", Since: "4.0.0", Complexity: "Depends on subcommand.",
-	Summary: "A container for commands about memory.",
-	Help: []string{
-		"DOCTOR",
-		"    Return memory problems reports.",
-		"MALLOC-STATS",
-		"    Return internal statistics report from the memory allocator.",
-		"PURGE",
-		"    Attempt to purge dirty pages for reclamation by the allocator.",
-		"STATS",
-		"    Return information about the memory usage of the server.",
-		"USAGE <key> [SAMPLES <count>]",
-		"    Return memory in bytes used by <key> and its value. Nested values are",
-		"    sampled up to <count> times (default: 5, 0 means sample all).",
-	},
-	Sub: []*command.Spec{
-		{
-			Name: "doctor", Arity: 2, Access: command.Free, Handler: memoryDoctor,
-			Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Says what is remarkable about the memory in use.",
+// memoryCommands are the Specs of this family, made anew for each server.
+func memoryCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "memory", Arity: -2, Access: command.Free, Group: "server", Since: "4.0.0", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about memory.",
+		Help: []string{
+			"DOCTOR",
+			"    Return memory problems reports.",
+			"MALLOC-STATS",
+			"    Return internal statistics report from the memory allocator.",
+			"PURGE",
+			"    Attempt to purge dirty pages for reclamation by the allocator.",
+			"STATS",
+			"    Return information about the memory usage of the server.",
+			"USAGE <key> [SAMPLES <count>]",
+			"    Return memory in bytes used by <key> and its value. Nested values are",
+			"    sampled up to <count> times (default: 5, 0 means sample all).",
 		},
-		{
-			Name: "malloc-stats", Arity: 2, Access: command.Free, Handler: memoryMallocStats,
-			Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Returns the Go runtime's account of its memory.",
+		Sub: []*command.Spec{
+			{
+				Name: "doctor", Arity: 2, Access: command.Free, Handler: memoryDoctor,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Says what is remarkable about the memory in use.",
+			},
+			{
+				Name: "malloc-stats", Arity: 2, Access: command.Free, Handler: memoryMallocStats,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Returns the Go runtime's account of its memory.",
+			},
+			{
+				Name: "purge", Arity: 2, Access: command.Free, Handler: memoryPurge,
+				Group: "server", Since: "4.0.0", Complexity: "Depends on how much memory is allocated, could be slow",
+				Summary: "Collects garbage and gives memory back to the system.",
+			},
+			{
+				Name: "stats", Arity: 2, Access: command.Free, Handler: memoryStats,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Returns what the memory in use is used for.",
+				Differs: "Has no entries for single databases.",
+			},
+			{
+				Name: "usage", Arity: -3, Flags: command.ReadOnly, Access: command.ByKeys, Handler: memoryUsage,
+				Keys:  []command.KeySpec{{Begin: 2, Flags: command.KeyRO}},
+				Group: "server", Since: "4.0.0", Complexity: "O(N) where N is the number of samples.",
+				Summary: "Returns the bytes that a key and its value take.", Syntax: "key [SAMPLES count]",
+				Differs: "By latchkey's own account, the one that maxmemory compares with.",
+			},
+			command.HelpSpec("memory", "4.0.0"),
 		},
-		{
-			Name: "purge", Arity: 2, Access: command.Free, Handler: memoryPurge,
-			Group: "server", Since: "4.0.0", Complexity: "Depends on how much memory is allocated, could be slow",
-			Summary: "Collects garbage and gives memory back to the system.",
-		},
-		{
-			Name: "stats", Arity: 2, Access: command.Free, Handler: memoryStats,
-			Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Returns what the memory in use is used for.",
-			Differs: "Has no entries for single databases.",
-		},
-		{
-			Name: "usage", Arity: -3, Flags: command.ReadOnly, Access: command.ByKeys, Handler: memoryUsage,
-			Keys:  []command.KeySpec{{Begin: 2, Flags: command.KeyRO}},
-			Group: "server", Since: "4.0.0", Complexity: "O(N) where N is the number of samples.",
-			Summary: "Returns the bytes that a key and its value take.", Syntax: "key [SAMPLES count]",
-			Differs: "By latchkey's own account, the one that maxmemory compares with.",
-		},
-		command.HelpSpec("memory", "4.0.0"),
-	},
-}}
+	}}
+}
 
 // The runtime's figures that INFO's memory section is made of.
 const (

@@ -11,98 +11,101 @@ import (
 
 const subscribeFlags = command.PubSub | command.NoScript | command.Loading | command.Stale
 
-var pubsubCommands = []*command.Spec{
-	{
-		Name: "subscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: subscribe,
-		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to subscribe to.",
-		Summary: "Listens for messages published to channels.", Syntax: "channel [channel ...]",
-	},
-	{
-		Name: "unsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: unsubscribe,
-		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to unsubscribe.",
-		Summary: "Stops listening to channels, or to all.", Syntax: "[channel [channel ...]]",
-	},
-	{
-		Name: "psubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: psubscribe,
-		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to subscribe to.",
-		Summary: "Listens for messages published to channels that match patterns.", Syntax: "pattern [pattern ...]",
-	},
-	{
-		Name: "punsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: punsubscribe,
-		Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to unsubscribe.",
-		Summary: "Stops listening to patterns, or to all.", Syntax: "[pattern [pattern ...]]",
-	},
-	{
-		Name: "ssubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: ssubscribe,
-		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
-		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to subscribe to.",
-		Summary: "Listens for messages published to shard channels.", Syntax: "shardchannel [shardchannel ...]",
-	},
-	{
-		Name: "sunsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: sunsubscribe,
-		Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
-		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to unsubscribe.",
-		Summary: "Stops listening to shard channels, or to all.", Syntax: "[shardchannel [shardchannel ...]]",
-	},
-	{
-		Name: "publish", Arity: 3, Access: command.Free, Handler: publish,
-		Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
-		Group: "pubsub", Since: "2.0.0", Complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
-		Summary: "Sends a message to a channel.", Syntax: "channel message",
-		Differs: "Inside a transaction or script the message leaves at its commit; the reply counts who listens at that moment of the call.",
-	},
-	{
-		Name: "spublish", Arity: 3, Access: command.Free, Handler: spublish,
-		Keys:  []command.KeySpec{{Begin: 1, Flags: command.KeyNotKey}},
-		Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
-		Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
-		Summary: "Sends a message to a shard channel.", Syntax: "shardchannel message",
-	},
-	{
-		Name: "pubsub", Arity: -2, Access: command.Free, Group: "pubsub", Since: "2.8.0", Complexity: "Depends on subcommand.",
-		Summary: "A container for commands that inspect publish and subscribe.",
-		Help: []string{
-			"CHANNELS [<pattern>]",
-			"    Return the currently active channels matching a <pattern> (default: '*').",
-			"NUMPAT",
-			"    Return number of subscriptions to patterns.",
-			"NUMSUB [<channel> ...]",
-			"    Return the number of subscribers for the specified channels, excluding",
-			"    pattern subscriptions(default: no channels).",
-			"SHARDCHANNELS [<pattern>]",
-			"    Return the currently active shard level channels matching a <pattern> (default: '*').",
-			"SHARDNUMSUB [<shardchannel> ...]",
-			"    Return the number of subscribers for the specified shard level channel(s)",
+// pubsubCommands are the Specs of this family, made anew for each server.
+func pubsubCommands() []*command.Spec {
+	return []*command.Spec{
+		{
+			Name: "subscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: subscribe,
+			Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to subscribe to.",
+			Summary: "Listens for messages published to channels.", Syntax: "channel [channel ...]",
 		},
-		Sub: []*command.Spec{
-			{
-				Name: "channels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubChannels,
-				Group: "pubsub", Since: "2.8.0", Complexity: "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)",
-				Summary: "Lists the channels that somebody listens to.", Syntax: "[pattern]",
-			},
-			{
-				Name: "numpat", Arity: 2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumPat,
-				Group: "pubsub", Since: "2.8.0", Complexity: "O(1)",
-				Summary: "Counts the patterns that somebody listens to.",
-			},
-			{
-				Name: "numsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumSub,
-				Group: "pubsub", Since: "2.8.0", Complexity: "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
-				Summary: "Counts who listens to channels.", Syntax: "[channel [channel ...]]",
-			},
-			{
-				Name: "shardchannels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardChannels,
-				Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).",
-				Summary: "Lists the shard channels that somebody listens to.", Syntax: "[pattern]",
-			},
-			{
-				Name: "shardnumsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardNumSub,
-				Group: "pubsub", Since: "7.0.0", Complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
-				Summary: "Counts who listens to shard channels.", Syntax: "[shardchannel [shardchannel ...]]",
-			},
-			command.HelpSpec("pubsub", "6.2.0"),
+		{
+			Name: "unsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: unsubscribe,
+			Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of channels to unsubscribe.",
+			Summary: "Stops listening to channels, or to all.", Syntax: "[channel [channel ...]]",
 		},
-	},
+		{
+			Name: "psubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: psubscribe,
+			Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to subscribe to.",
+			Summary: "Listens for messages published to channels that match patterns.", Syntax: "pattern [pattern ...]",
+		},
+		{
+			Name: "punsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: punsubscribe,
+			Group: "pubsub", Since: "2.0.0", Complexity: "O(N) where N is the number of patterns to unsubscribe.",
+			Summary: "Stops listening to patterns, or to all.", Syntax: "[pattern [pattern ...]]",
+		},
+		{
+			Name: "ssubscribe", Arity: -2, Flags: subscribeFlags, Access: command.Free, Handler: ssubscribe,
+			Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
+			Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to subscribe to.",
+			Summary: "Listens for messages published to shard channels.", Syntax: "shardchannel [shardchannel ...]",
+		},
+		{
+			Name: "sunsubscribe", Arity: -1, Flags: subscribeFlags, Access: command.Free, Handler: sunsubscribe,
+			Keys:  []command.KeySpec{{Begin: 1, Last: -1, Flags: command.KeyNotKey}},
+			Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of shard channels to unsubscribe.",
+			Summary: "Stops listening to shard channels, or to all.", Syntax: "[shardchannel [shardchannel ...]]",
+		},
+		{
+			Name: "publish", Arity: 3, Access: command.Free, Handler: publish,
+			Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
+			Group: "pubsub", Since: "2.0.0", Complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
+			Summary: "Sends a message to a channel.", Syntax: "channel message",
+			Differs: "Inside a transaction or script the message leaves at its commit; the reply counts who listens at that moment of the call.",
+		},
+		{
+			Name: "spublish", Arity: 3, Access: command.Free, Handler: spublish,
+			Keys:  []command.KeySpec{{Begin: 1, Flags: command.KeyNotKey}},
+			Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
+			Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
+			Summary: "Sends a message to a shard channel.", Syntax: "shardchannel message",
+		},
+		{
+			Name: "pubsub", Arity: -2, Access: command.Free, Group: "pubsub", Since: "2.8.0", Complexity: "Depends on subcommand.",
+			Summary: "A container for commands that inspect publish and subscribe.",
+			Help: []string{
+				"CHANNELS [<pattern>]",
+				"    Return the currently active channels matching a <pattern> (default: '*').",
+				"NUMPAT",
+				"    Return number of subscriptions to patterns.",
+				"NUMSUB [<channel> ...]",
+				"    Return the number of subscribers for the specified channels, excluding",
+				"    pattern subscriptions(default: no channels).",
+				"SHARDCHANNELS [<pattern>]",
+				"    Return the currently active shard level channels matching a <pattern> (default: '*').",
+				"SHARDNUMSUB [<shardchannel> ...]",
+				"    Return the number of subscribers for the specified shard level channel(s)",
+			},
+			Sub: []*command.Spec{
+				{
+					Name: "channels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubChannels,
+					Group: "pubsub", Since: "2.8.0", Complexity: "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)",
+					Summary: "Lists the channels that somebody listens to.", Syntax: "[pattern]",
+				},
+				{
+					Name: "numpat", Arity: 2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumPat,
+					Group: "pubsub", Since: "2.8.0", Complexity: "O(1)",
+					Summary: "Counts the patterns that somebody listens to.",
+				},
+				{
+					Name: "numsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubNumSub,
+					Group: "pubsub", Since: "2.8.0", Complexity: "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
+					Summary: "Counts who listens to channels.", Syntax: "[channel [channel ...]]",
+				},
+				{
+					Name: "shardchannels", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardChannels,
+					Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).",
+					Summary: "Lists the shard channels that somebody listens to.", Syntax: "[pattern]",
+				},
+				{
+					Name: "shardnumsub", Arity: -2, Flags: command.PubSub | command.Loading | command.Stale, Access: command.Free, Handler: pubsubShardNumSub,
+					Group: "pubsub", Since: "7.0.0", Complexity: "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
+					Summary: "Counts who listens to shard channels.", Syntax: "[shardchannel [shardchannel ...]]",
+				},
+				command.HelpSpec("pubsub", "6.2.0"),
+			},
+		},
+	}
 }
 
 func subscribe(c *command.Call)   { asClient(c).subscribe(c, "subscribe") }
@@ -133,8 +136,6 @@ func (s *subscriptions) count(kind string) int {
 }
 
 func (c *client) subscribe(call *command.Call, kind string) {
-	// As Redis: a script or MULTI of a RESP2 client cannot change how the
-	// client reads its replies, but MULTI is let through for old times' sake.
 	t, mine := c.topic(kind)
 	c.beginPushes()
 	if *mine == nil {
@@ -144,7 +145,7 @@ func (c *client) subscribe(call *command.Call, kind string) {
 		name := string(arg)
 		(*mine)[name] = struct{}{}
 		c.subs.any.Store(true)
-		c.s.hub.listen(t, name, c, c.confirmation(kind, arg, c.subs.count(kind)))
+		c.s.hub.listen(t, name, c, c.confirm(call, c.confirmation(kind, arg, c.subs.count(kind))))
 	}
 }
 
@@ -158,13 +159,15 @@ func (c *client) unsubscribe(call *command.Call, kind string) {
 		}
 		slices.SortFunc(names, slices.Compare)
 		if len(names) == 0 {
-			c.out.push(c.confirmation(kind, nil, c.subs.count(kind)))
+			if b := c.confirm(call, c.confirmation(kind, nil, c.subs.count(kind))); b != nil {
+				c.out.push(b)
+			}
 			return
 		}
 	}
 	for _, arg := range names {
 		delete(*mine, string(arg))
-		c.s.hub.unlisten(t, string(arg), c, c.confirmation(kind, arg, c.subs.count(kind)))
+		c.s.hub.unlisten(t, string(arg), c, c.confirm(call, c.confirmation(kind, arg, c.subs.count(kind))))
 	}
 	c.subs.any.Store(len(c.subs.channels)+len(c.subs.patterns)+len(c.subs.shard) > 0)
 }
@@ -173,7 +176,19 @@ func (c *client) unsubscribe(call *command.Call, kind string) {
 // answered before goes into the queue first.
 func (c *client) beginPushes() {
 	c.out.share()
-	c.flush()
+	if !c.sess.InMulti {
+		c.flush()
+	}
+}
+
+// confirm returns a confirmation for the hub to queue. Within EXEC it is part of
+// the reply instead, and nil comes back.
+func (c *client) confirm(call *command.Call, b []byte) []byte {
+	if !call.S.InMulti {
+		return b
+	}
+	c.w.Raw(b)
+	return nil
 }
 
 func (c *client) confirmation(kind string, name []byte, count int) []byte {
@@ -198,14 +213,14 @@ func publishTo(c *command.Call, kind store.EventKind) {
 	h := asServer(c).hub
 	if c.From == command.FromClient {
 		if kind == store.EventPublish {
-			c.Reply.Int(int64(h.publish(c.Args[1], c.Args[2])))
+			c.Reply.Int(int64(h.publish(c.Args[1], c.Args[2], c.S.Client)))
 		} else {
-			c.Reply.Int(int64(h.publishShard(c.Args[1], c.Args[2])))
+			c.Reply.Int(int64(h.publishShard(c.Args[1], c.Args[2], c.S.Client)))
 		}
 		return
 	}
 	// Part of a transaction: the message leaves with it, or never.
-	c.Tx.Emit(store.Event{Kind: kind, Channel: slices.Clone(c.Args[1]), Payload: slices.Clone(c.Args[2])})
+	c.Tx.Emit(store.Event{Kind: kind, Origin: c.S.Client, Channel: slices.Clone(c.Args[1]), Payload: slices.Clone(c.Args[2])})
 	c.Reply.Int(int64(h.audience(kind, c.Args[1])))
 }
 

@@ -97,8 +97,8 @@ func New(o Options) (*Server, error) {
 	}
 	s.store = st
 	table, err := command.NewTable(append([][]*command.Spec{
-		connectionCommands, clientCommands, transactionCommands, pubsubCommands, serverCommands,
-		configCommands, introspectionCommands, clusterCommands,
+		connectionCommands(), clientCommands(), transactionCommands(), pubsubCommands(), serverCommands(),
+		configCommands(), introspectionCommands(), clusterCommands(),
 	}, o.Families...)...)
 	if err != nil {
 		return nil, err

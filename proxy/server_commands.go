@@ -9,65 +9,67 @@ import (
 
 const adminFlags = command.Admin | command.NoScript
 
-// serverCommands are the commands about the server itself.
-var serverCommands = slices.Concat(
-	infoCommands, slowlogCommands, latencyCommands, memoryCommands, aclCommands, debugCommands,
-	[]*command.Spec{
-		{
-			Name: "time", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Access: command.Free, Handler: timeCommand,
-			Group: "server", Since: "2.6.0", Complexity: "O(1)", Summary: "Returns the server's time: Unix seconds and microseconds.",
-			Differs: "The store's clock, which steps of the machine's do not move.",
+// serverCommands are the Specs about the server itself, made anew for each server.
+func serverCommands() []*command.Spec {
+	return slices.Concat(
+		infoCommands(), slowlogCommands(), latencyCommands(), memoryCommands(), aclCommands(), debugCommands(),
+		[]*command.Spec{
+			{
+				Name: "time", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Access: command.Free, Handler: timeCommand,
+				Group: "server", Since: "2.6.0", Complexity: "O(1)", Summary: "Returns the server's time: Unix seconds and microseconds.",
+				Differs: "The store's clock, which steps of the machine's do not move.",
+			},
+			{
+				Name: "lolwut", Arity: -1, Flags: command.ReadOnly | command.Fast, Access: command.Free, Handler: lolwut,
+				Group: "server", Since: "5.0.0", Complexity: "O(1)", Summary: "Draws a key, and tells the version.",
+				Syntax: "[VERSION version [teeth]]",
+			},
+			{
+				Name: "role", Arity: 1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast,
+				Categories: command.CatAdmin | command.CatDangerous, Access: command.Free, Handler: role,
+				Group: "server", Since: "2.8.12", Complexity: "O(1)", Summary: "Answers that this is a master without replicas.",
+			},
+			{
+				Name: "replicaof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
+				Group: "server", Since: "5.0.0", Complexity: "O(1)", Summary: "NO ONE is answered OK; anything else is refused.",
+				Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
+			},
+			{
+				Name: "slaveof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "The old name of REPLICAOF.",
+				Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
+			},
+			{
+				Name: "shutdown", Arity: -1, Access: command.Free, Outside: true, Handler: shutdown,
+				Flags: adminFlags | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)",
+				Summary: "Lets clients finish what they are in, and ends the server.", Syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+				Differs: "There is no snapshot to save: SAVE, NOSAVE, NOW and FORCE change nothing. A shutdown cannot be aborted.",
+			},
+			{
+				Name: "save", Arity: 1, Flags: adminFlags | command.NoMulti, Access: command.Free, Handler: noSnapshot,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.",
+				Differs: "Not supported.",
+			},
+			{
+				Name: "bgsave", Arity: -1, Flags: adminFlags, Access: command.Free, Handler: backgroundSave,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.", Syntax: "[SCHEDULE]",
+				Differs: "Not supported.",
+			},
+			{
+				Name: "lastsave", Arity: 1, Flags: command.Loading | command.Stale | command.Fast,
+				Categories: command.CatAdmin | command.CatDangerous, Access: command.Free, Handler: lastSave,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)",
+				Summary: "Returns when the server started: as in Redis, the time of the last save if nothing was ever saved.",
+			},
+			{
+				Name: "bgrewriteaof", Arity: 1, Flags: adminFlags, Access: command.Free, Handler: rewriteAOF,
+				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there is no append-only file.",
+				Differs: "Not supported yet.",
+			},
 		},
-		{
-			Name: "lolwut", Arity: -1, Flags: command.ReadOnly | command.Fast, Access: command.Free, Handler: lolwut,
-			Group: "server", Since: "5.0.0", Complexity: "O(1)", Summary: "Draws a key, and tells the version.",
-			Syntax: "[VERSION version [teeth]]",
-		},
-		{
-			Name: "role", Arity: 1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast,
-			Categories: command.CatAdmin | command.CatDangerous, Access: command.Free, Handler: role,
-			Group: "server", Since: "2.8.12", Complexity: "O(1)", Summary: "Answers that this is a master without replicas.",
-		},
-		{
-			Name: "replicaof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
-			Group: "server", Since: "5.0.0", Complexity: "O(1)", Summary: "NO ONE is answered OK; anything else is refused.",
-			Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
-		},
-		{
-			Name: "slaveof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "The old name of REPLICAOF.",
-			Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
-		},
-		{
-			Name: "shutdown", Arity: -1, Access: command.Free, Outside: true, Handler: shutdown,
-			Flags: adminFlags | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Lets clients finish what they are in, and ends the server.", Syntax: "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-			Differs: "There is no snapshot to save: SAVE, NOSAVE, NOW and FORCE change nothing. A shutdown cannot be aborted.",
-		},
-		{
-			Name: "save", Arity: 1, Flags: adminFlags | command.NoMulti, Access: command.Free, Handler: noSnapshot,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.",
-			Differs: "Not supported.",
-		},
-		{
-			Name: "bgsave", Arity: -1, Flags: adminFlags, Access: command.Free, Handler: backgroundSave,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.", Syntax: "[SCHEDULE]",
-			Differs: "Not supported.",
-		},
-		{
-			Name: "lastsave", Arity: 1, Flags: command.Loading | command.Stale | command.Fast,
-			Categories: command.CatAdmin | command.CatDangerous, Access: command.Free, Handler: lastSave,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Returns when the server started: as in Redis, the time of the last save if nothing was ever saved.",
-		},
-		{
-			Name: "bgrewriteaof", Arity: 1, Flags: adminFlags, Access: command.Free, Handler: rewriteAOF,
-			Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there is no append-only file.",
-			Differs: "Not supported yet.",
-		},
-	},
-)
+	)
+}
 
 func timeCommand(c *command.Call) {
 	now := asServer(c).clock.NowMicro()

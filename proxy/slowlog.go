@@ -17,38 +17,41 @@ const (
 
 const slowlogFlags = command.Admin | command.Loading | command.Stale
 
-var slowlogCommands = []*command.Spec{{
-	Name: "slowlog", Arity: -2, Access: command.Free, Group: "server", Since: "2.2.12", Complexity: "Depends on subcommand.",
-	Summary: "A container for commands about the slow log.",
-	Help: []string{
-		"GET [<count>]",
-		"    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-		"    Entries are made of:",
-		"    id, timestamp, time in microseconds, arguments array, client IP and port,",
-		"    client name",
-		"LEN",
-		"    Return the length of the slowlog.",
-		"RESET",
-		"    Reset the slowlog.",
-	},
-	Sub: []*command.Spec{
-		{
-			Name: "get", Arity: -2, Flags: slowlogFlags, Access: command.Free, Handler: slowlogGet,
-			Group: "server", Since: "2.2.12", Complexity: "O(N) where N is the number of entries returned",
-			Summary: "Returns the newest entries of the slow log.", Syntax: "[count]",
+// slowlogCommands are the Specs of this family, made anew for each server.
+func slowlogCommands() []*command.Spec {
+	return []*command.Spec{{
+		Name: "slowlog", Arity: -2, Access: command.Free, Group: "server", Since: "2.2.12", Complexity: "Depends on subcommand.",
+		Summary: "A container for commands about the slow log.",
+		Help: []string{
+			"GET [<count>]",
+			"    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+			"    Entries are made of:",
+			"    id, timestamp, time in microseconds, arguments array, client IP and port,",
+			"    client name",
+			"LEN",
+			"    Return the length of the slowlog.",
+			"RESET",
+			"    Reset the slowlog.",
 		},
-		{
-			Name: "len", Arity: 2, Flags: slowlogFlags, Access: command.Free, Handler: slowlogLen,
-			Group: "server", Since: "2.2.12", Complexity: "O(1)", Summary: "Counts the entries of the slow log.",
+		Sub: []*command.Spec{
+			{
+				Name: "get", Arity: -2, Flags: slowlogFlags, Access: command.Free, Handler: slowlogGet,
+				Group: "server", Since: "2.2.12", Complexity: "O(N) where N is the number of entries returned",
+				Summary: "Returns the newest entries of the slow log.", Syntax: "[count]",
+			},
+			{
+				Name: "len", Arity: 2, Flags: slowlogFlags, Access: command.Free, Handler: slowlogLen,
+				Group: "server", Since: "2.2.12", Complexity: "O(1)", Summary: "Counts the entries of the slow log.",
+			},
+			{
+				Name: "reset", Arity: 2, Flags: slowlogFlags, Access: command.Free, Outside: true, Handler: slowlogReset,
+				Group: "server", Since: "2.2.12", Complexity: "O(N) where N is the number of entries in the slowlog",
+				Summary: "Empties the slow log.",
+			},
+			command.HelpSpec("slowlog", "6.2.0"),
 		},
-		{
-			Name: "reset", Arity: 2, Flags: slowlogFlags, Access: command.Free, Outside: true, Handler: slowlogReset,
-			Group: "server", Since: "2.2.12", Complexity: "O(N) where N is the number of entries in the slowlog",
-			Summary: "Empties the slow log.",
-		},
-		command.HelpSpec("slowlog", "6.2.0"),
-	},
-}}
+	}}
+}
 
 // slowlog are the commands that took long, oldest first.
 type slowlog struct {

@@ -18,40 +18,43 @@ type queued struct {
 	frame []byte
 }
 
-var transactionCommands = []*command.Spec{
-	{
-		Name: "multi", Arity: 1, Access: command.Free, Handler: multiCommand,
-		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
-		Categories: command.CatTransaction, Group: "transactions", Since: "1.2.0", Complexity: "O(1)",
-		Summary: "Begins a transaction: the commands that follow are queued until EXEC.",
-	},
-	{
-		Name: "exec", Arity: 1, Access: command.Free, Handler: exec,
-		Flags:      command.NoScript | command.Loading | command.Stale | command.SkipSlowlog,
-		Categories: command.CatTransaction, Group: "transactions", Since: "1.2.0",
-		Complexity: "Depends on the commands of the transaction",
-		Summary:    "Runs the queued commands as one transaction.",
-	},
-	{
-		Name: "discard", Arity: 1, Access: command.Free, Handler: discard,
-		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
-		Categories: command.CatTransaction, Group: "transactions", Since: "2.0.0",
-		Complexity: "O(N), when N is the number of queued commands",
-		Summary:    "Forgets the queued commands and all watched keys.",
-	},
-	{
-		Name: "watch", Arity: -2, Access: command.Free, Handler: watch,
-		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
-		Categories: command.CatTransaction, Group: "transactions", Since: "2.2.0", Complexity: "O(1) for every key.",
-		Keys:    command.AllKeys(command.KeyRO),
-		Summary: "Makes the next EXEC depend on these keys staying as they are.", Syntax: "key [key ...]",
-	},
-	{
-		Name: "unwatch", Arity: 1, Access: command.Free, Handler: unwatch,
-		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
-		Categories: command.CatTransaction, Group: "transactions", Since: "2.2.0", Complexity: "O(1)",
-		Summary: "Forgets all watched keys.",
-	},
+// transactionCommands are the Specs of this family, made anew for each server.
+func transactionCommands() []*command.Spec {
+	return []*command.Spec{
+		{
+			Name: "multi", Arity: 1, Access: command.Free, Handler: multiCommand,
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
+			Categories: command.CatTransaction, Group: "transactions", Since: "1.2.0", Complexity: "O(1)",
+			Summary: "Begins a transaction: the commands that follow are queued until EXEC.",
+		},
+		{
+			Name: "exec", Arity: 1, Access: command.Free, Handler: exec,
+			Flags:      command.NoScript | command.Loading | command.Stale | command.SkipSlowlog,
+			Categories: command.CatTransaction, Group: "transactions", Since: "1.2.0",
+			Complexity: "Depends on the commands of the transaction",
+			Summary:    "Runs the queued commands as one transaction.",
+		},
+		{
+			Name: "discard", Arity: 1, Access: command.Free, Handler: discard,
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
+			Categories: command.CatTransaction, Group: "transactions", Since: "2.0.0",
+			Complexity: "O(N), when N is the number of queued commands",
+			Summary:    "Forgets the queued commands and all watched keys.",
+		},
+		{
+			Name: "watch", Arity: -2, Access: command.Free, Handler: watch,
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
+			Categories: command.CatTransaction, Group: "transactions", Since: "2.2.0", Complexity: "O(1) for every key.",
+			Keys:    command.AllKeys(command.KeyRO),
+			Summary: "Makes the next EXEC depend on these keys staying as they are.", Syntax: "key [key ...]",
+		},
+		{
+			Name: "unwatch", Arity: 1, Access: command.Free, Handler: unwatch,
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
+			Categories: command.CatTransaction, Group: "transactions", Since: "2.2.0", Complexity: "O(1)",
+			Summary: "Forgets all watched keys.",
+		},
+	}
 }
 
 func multiCommand(c *command.Call) {
@@ -106,12 +109,8 @@ func (c *client) unwatch() { c.s.store.Unwatch(&c.watcher) }
 func (c *client) queue(call *command.Call) {
 	spec := call.Spec
 	refuse := func(msg string) { c.refuse(spec, msg) }
-	switch {
-	case spec.Flags&command.NoMulti != 0:
+	if spec.Flags&command.NoMulti != 0 {
 		refuse("ERR Command not allowed inside a transaction")
-		return
-	case spec.Flags&command.DenyOOM != 0 && c.s.store.OverLimit():
-		refuse(command.ErrOOM)
 		return
 	}
 	size := len(call.Frame)

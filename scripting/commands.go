@@ -214,6 +214,7 @@ var errRerun = errors.New("scripting: the transaction must be run again")
 
 // scriptCall is one run of a script for a client: the Caller of its redis.call.
 type scriptCall struct {
+	unwatch func() // ends the watch over the client's socket
 	Invocation
 	runner  *Runner
 	outer   *command.Call
@@ -343,11 +344,21 @@ func (sc *scriptCall) longRunning() (func(), error) {
 	r.mu.Lock()
 	r.running[sc] = struct{}{}
 	r.mu.Unlock()
+	// Who has gone will never read the reply: past the threshold, its script
+	// only holds keys that others want.
+	sc.unwatch = nil
+	if w, busy := sc.outer.S.Wait, time.Duration(sc.outer.E.Busy.Load()); w != nil && w.Watch != nil && busy > 0 {
+		sc.unwatch = w.Watch(busy)
+	}
 	return sc.ended, nil
 }
 
 func (sc *scriptCall) ended() {
 	r := sc.runner
+	if sc.unwatch != nil {
+		sc.unwatch()
+		sc.unwatch = nil
+	}
 	r.mu.Lock()
 	delete(r.running, sc)
 	r.mu.Unlock()

@@ -22,6 +22,8 @@ type Event struct {
 	Channel []byte
 	Payload []byte
 	Do      func()
+	// Origin is who caused the event, for the sink; nil: nobody in particular.
+	Origin any
 }
 
 // Sink receives the events of committed transactions, one call at a time, in

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // Options configure a Store. The zero value is useful.
@@ -142,11 +143,15 @@ func (s *Store) PeakMemory() int64 {
 // SetMaxMemory sets the limit that OverLimit compares with; 0 is none.
 func (s *Store) SetMaxMemory(bytes int64) { s.maxMemory.Store(bytes) }
 
+// fixedMemory is what an empty store takes, in bytes, counted with the entries
+// against maxmemory.
+const fixedMemory = int64(unsafe.Sizeof(Store{}))
+
 // OverLimit tells whether writes that need memory must be refused. Nothing is
 // ever evicted: to evict a lock would give it to two holders.
 func (s *Store) OverLimit() bool {
 	limit := s.maxMemory.Load()
-	return limit > 0 && s.used.Load() > limit
+	return limit > 0 && s.used.Load()+fixedMemory > limit
 }
 
 // SetNotify sets the classes of keyspace events that transactions emit; the

@@ -136,7 +136,7 @@ func (c *Call) Notify(class uint32, event string, k *store.Key) {
 	if c.E.Store.Notify()&class == 0 {
 		return
 	}
-	c.Tx.Emit(store.Event{Kind: store.EventKeyspace, DB: k.DB(), Class: class,
+	c.Tx.Emit(store.Event{Kind: store.EventKeyspace, Origin: c.S.Client, DB: k.DB(), Class: class,
 		Channel: []byte(event), Payload: append([]byte(nil), k.Name()...)})
 }
 
