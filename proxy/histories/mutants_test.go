@@ -1,0 +1,42 @@
+package histories
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestMutantsAreCaught shows that the tests of this package can fail: each runs
+// against a store that lacks a guarantee, left out by a build tag, and must find
+// a history that no lock could have had. It compiles the server several times,
+// so it runs in CI and when LATCHKEY_MUTANTS=1 asks for it (make mutants).
+func TestMutantsAreCaught(t *testing.T) {
+	if os.Getenv("LATCHKEY_CI") != "1" && os.Getenv("LATCHKEY_MUTANTS") != "1" {
+		t.Skip("runs with LATCHKEY_MUTANTS=1: it builds the server with each mutant")
+	}
+	tests := []struct{ tag, what, run string }{
+		{"mutant_keylock", "key locks are not taken", "TestReleaseByScript"},
+		{"mutant_keylock", "key locks are not taken", "TestCounterByScript"},
+		{"mutant_keylock", "key locks are not taken", "TestManyKeysAsOne"},
+		{"mutant_undo", "rollback restores nothing", "TestReleaseByScript"},
+		{"mutant_undo", "rollback restores nothing", "TestRefusedByLog"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.tag+"/"+tt.run, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "-tags", tt.tag, "-run", "^"+tt.run+"$", ".").CombinedOutput()
+			switch {
+			case err == nil:
+				t.Errorf("%s passes although %s", tt.run, tt.what)
+			case !bytes.Contains(out, []byte("is not linearizable")):
+				t.Errorf("%s with -tags %s failed for another reason than a wrong history: %v\n%s", tt.run, tt.tag, err, out)
+			default:
+				t.Logf("caught: %s", bytes.TrimSpace(out))
+			}
+		})
+	}
+}
