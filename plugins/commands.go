@@ -30,13 +30,13 @@ func (h *Host) Commands() []*command.Spec {
 				Summary: "Lists the loaded modules.",
 			},
 			{
-				Name: "load", Arity: -3, Flags: moduleFlags, Access: command.Free, Outside: true, Handler: h.loadCommand,
+				Name: "load", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
 				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [arg [arg ...]]",
 				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only.",
 			},
 			{
-				Name: "unload", Arity: 3, Flags: moduleFlags, Access: command.Free, Outside: true, Handler: h.unloadCommand,
+				Name: "unload", Arity: 3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.unloadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
 				Summary: "Takes a module and its commands away.", Syntax: "name",
 			},
@@ -54,9 +54,6 @@ func (h *Host) allowed(c *command.Call) bool {
 }
 
 func (h *Host) list(c *command.Call) {
-	if !h.allowed(c) {
-		return
-	}
 	loaded := h.List()
 	r := c.Reply
 	r.Array(len(loaded))

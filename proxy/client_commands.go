@@ -42,8 +42,6 @@ func clientCommands() []*command.Spec {
 				"      Kill connections authenticated by <username>.",
 				"    * SKIPME (YES|NO)",
 				"      Skip killing current connection (default: yes).",
-				"    * MAXAGE <seconds>",
-				"      Kill connections that are at least that old.",
 				"LIST [options ...]",
 				"    Return information about client connections. Options:",
 				"    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",

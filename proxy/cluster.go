@@ -36,24 +36,25 @@ func clusterCommands() []*command.Spec {
 // clusterSubcommands are the sub-commands of Redis 7.2 with their arity, so
 // that what is wrong with a call is said as Redis says it.
 func clusterSubcommands() []*command.Spec {
+	const changes = command.Admin | command.Stale | command.NoAsyncLoading
 	var specs []*command.Spec
 	for _, sub := range []struct {
 		name, since string
 		arity       int
 		flags       command.Flags
 	}{
-		{"addslots", "3.0.0", -3, command.Admin | command.Stale}, {"addslotsrange", "7.0.0", -4, command.Admin | command.Stale},
-		{"bumpepoch", "3.0.0", 2, command.Admin | command.Stale}, {"count-failure-reports", "3.0.0", 3, command.Admin | command.Stale},
-		{"countkeysinslot", "3.0.0", 3, command.Stale}, {"delslots", "3.0.0", -3, command.Admin | command.Stale},
-		{"delslotsrange", "7.0.0", -4, command.Admin | command.Stale}, {"failover", "3.0.0", -2, command.Admin | command.Stale},
-		{"flushslots", "3.0.0", 2, command.Admin | command.Stale}, {"forget", "3.0.0", 3, command.Admin | command.Stale},
+		{"addslots", "3.0.0", -3, changes}, {"addslotsrange", "7.0.0", -4, changes},
+		{"bumpepoch", "3.0.0", 2, changes}, {"count-failure-reports", "3.0.0", 3, command.Admin | command.Stale},
+		{"countkeysinslot", "3.0.0", 3, command.Stale}, {"delslots", "3.0.0", -3, changes},
+		{"delslotsrange", "7.0.0", -4, changes}, {"failover", "3.0.0", -2, changes},
+		{"flushslots", "3.0.0", 2, changes}, {"forget", "3.0.0", 3, changes},
 		{"getkeysinslot", "3.0.0", 4, command.Stale}, {"help", "5.0.0", 2, command.Loading | command.Stale},
 		{"info", "3.0.0", 2, command.Stale}, {"keyslot", "3.0.0", 3, command.Stale},
-		{"links", "7.0.0", 2, command.Stale}, {"meet", "3.0.0", -4, command.Admin | command.Stale},
+		{"links", "7.0.0", 2, command.Stale}, {"meet", "3.0.0", -4, changes},
 		{"myid", "3.0.0", 2, command.Stale}, {"myshardid", "7.2.0", 2, command.Stale}, {"nodes", "3.0.0", 2, command.Stale},
-		{"replicas", "5.0.0", 3, command.Admin | command.Stale}, {"replicate", "3.0.0", 3, command.Admin | command.Stale},
-		{"reset", "3.0.0", -2, command.Admin | command.Stale | command.NoScript}, {"saveconfig", "3.0.0", 2, command.Admin | command.Stale},
-		{"set-config-epoch", "3.0.0", 3, command.Admin | command.Stale}, {"setslot", "3.0.0", -4, command.Admin | command.Stale},
+		{"replicas", "5.0.0", 3, command.Admin | command.Stale}, {"replicate", "3.0.0", 3, changes},
+		{"reset", "3.0.0", -2, command.Admin | command.Stale | command.NoScript}, {"saveconfig", "3.0.0", 2, changes},
+		{"set-config-epoch", "3.0.0", 3, changes}, {"setslot", "3.0.0", -4, changes},
 		{"shards", "7.0.0", 2, command.Loading | command.Stale}, {"slaves", "3.0.0", 3, command.Admin | command.Stale},
 		{"slots", "3.0.0", 2, command.Loading | command.Stale},
 	} {

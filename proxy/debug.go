@@ -84,7 +84,7 @@ func debugHelp(c *command.Call) {
 	lines := c.Spec.Help
 	c.Reply.Array(len(lines) + 3)
 	c.Reply.Status("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
-	for _, l := range append(lines[:len(lines):len(lines)], "HELP", "    Prints this help.") {
+	for _, l := range append(lines[:len(lines):len(lines)], "HELP", "    Print this help.") {
 		c.Reply.Status(l)
 	}
 }

@@ -128,7 +128,11 @@ func describe(r command.Reply, s *command.Spec) {
 	r.Int(int64(keys.Last))
 	r.Int(int64(keys.Step))
 	statuses(r, "@", s.AllCategories().Names())
-	r.Set(0)
+	tips := s.Tips()
+	r.Set(len(tips))
+	for _, t := range tips {
+		r.BulkString(t)
+	}
 	r.Set(len(s.Keys))
 	for i := range s.Keys {
 		describeKeys(r, &s.Keys[i])

@@ -30,12 +30,12 @@ func serverCommands() []*command.Spec {
 				Group: "server", Since: "2.8.12", Complexity: "O(1)", Summary: "Answers that this is a master without replicas.",
 			},
 			{
-				Name: "replicaof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
+				Name: "replicaof", Arity: 3, Flags: adminFlags | command.Stale | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: replicaOf,
 				Group: "server", Since: "5.0.0", Complexity: "O(1)", Summary: "NO ONE is answered OK; anything else is refused.",
 				Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
 			},
 			{
-				Name: "slaveof", Arity: 3, Flags: adminFlags | command.Stale, Access: command.Free, Outside: true, Handler: replicaOf,
+				Name: "slaveof", Arity: 3, Flags: adminFlags | command.Stale | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: replicaOf,
 				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "The old name of REPLICAOF.",
 				Syntax: "<host port | NO ONE>", Differs: "latchkey is nobody's replica.",
 			},
@@ -47,12 +47,12 @@ func serverCommands() []*command.Spec {
 				Differs: "There is no snapshot to save: SAVE, NOSAVE, NOW and FORCE change nothing. A shutdown cannot be aborted.",
 			},
 			{
-				Name: "save", Arity: 1, Flags: adminFlags | command.NoMulti, Access: command.Free, Handler: noSnapshot,
+				Name: "save", Arity: 1, Flags: adminFlags | command.NoAsyncLoading | command.NoMulti, Access: command.Free, Handler: noSnapshot,
 				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.",
 				Differs: "Not supported.",
 			},
 			{
-				Name: "bgsave", Arity: -1, Flags: adminFlags, Access: command.Free, Handler: backgroundSave,
+				Name: "bgsave", Arity: -1, Flags: adminFlags | command.NoAsyncLoading, Access: command.Free, Handler: backgroundSave,
 				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there are no snapshots.", Syntax: "[SCHEDULE]",
 				Differs: "Not supported.",
 			},
@@ -63,7 +63,7 @@ func serverCommands() []*command.Spec {
 				Summary: "Returns when the server started: as in Redis, the time of the last save if nothing was ever saved.",
 			},
 			{
-				Name: "bgrewriteaof", Arity: 1, Flags: adminFlags, Access: command.Free, Handler: rewriteAOF,
+				Name: "bgrewriteaof", Arity: 1, Flags: adminFlags | command.NoAsyncLoading, Access: command.Free, Handler: rewriteAOF,
 				Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers that there is no append-only file.",
 				Differs: "Not supported yet.",
 			},

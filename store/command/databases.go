@@ -150,11 +150,8 @@ func waitAOF(c *Call) {
 		c.Err(errBoolRange)
 		return
 	}
-	replicas, ok := c.Int(2)
-	if !ok {
-		return
-	}
-	if replicas < 0 {
+	replicas, ok := ParseInt(c.Args[2])
+	if !ok || replicas < 0 {
 		c.Err(errPositive)
 		return
 	}

@@ -21,5 +21,5 @@ func help(c *Call) {
 		c.Reply.Status(l)
 	}
 	c.Reply.Status("HELP")
-	c.Reply.Status("    Prints this help.")
+	c.Reply.Status("    Print this help.")
 }

@@ -99,6 +99,7 @@ const (
 	MayReplicate
 	NoMandatoryKeys
 	Protected
+	NoAsyncLoading
 	NoMulti
 	MovableKeys
 	AllowBusy
@@ -106,7 +107,7 @@ const (
 
 var flagNames = []string{"write", "readonly", "denyoom", "module", "admin", "pubsub", "noscript",
 	"blocking", "loading", "stale", "skip_monitor", "skip_slowlog", "asking", "fast", "no_auth",
-	"may_replicate", "no_mandatory_keys", "protected", "no_multi", "movablekeys", "allow_busy"}
+	"may_replicate", "no_mandatory_keys", "protected", "no_async_loading", "no_multi", "movablekeys", "allow_busy"}
 
 // Names are the flags' names in COMMAND INFO's order.
 func (f Flags) Names() []string { return bitNames(uint32(f), flagNames) }
