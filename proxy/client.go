@@ -40,6 +40,7 @@ type client struct {
 	watcher  store.Watcher
 	subs     subscriptions
 	own      ownPushes
+	ahead    [32][]byte // scratch of touchAhead
 	forwards []forwarded // replies to come from the upstream, by place in w
 	reply    replyMode
 	quitting bool // close after what has been answered is written
@@ -150,6 +151,7 @@ func (c *client) Addr() string { return showAddr(c.conn.RemoteAddr(), c.conn.Loc
 func (c *client) serve() {
 	defer c.close()
 	fresh := true // the next command begins a batch
+	touched := 0  // commands ahead whose keys were touched
 	for {
 		if fresh && c.draining.Load() {
 			return
@@ -162,6 +164,10 @@ func (c *client) serve() {
 		if fresh {
 			c.beginBatch()
 			fresh = false
+			touched = 0
+		}
+		if touched--; touched < 0 {
+			touched = c.touchAhead(args)
 		}
 		c.execute(args, frame)
 		if c.quitting {
@@ -181,6 +187,27 @@ func (c *client) serve() {
 		}
 	}
 }
+
+// touchAhead brings closer what this command and those behind it in the pipeline
+// will look at, and returns how many commands ahead that covers.
+func (c *client) touchAhead(args [][]byte) int {
+	at := 1
+	if c.lastSpec != nil {
+		at = c.lastSpec.FirstKey() // pipelines repeat themselves
+	}
+	if at >= len(args) {
+		return 0
+	}
+	c.ahead[0] = args[at]
+	names := c.r.Ahead(at, c.ahead[:1:len(c.ahead)])
+	if len(names) >= fewestTouched {
+		c.s.store.Touch(c.sess.DB, names)
+	}
+	return len(names) - 1
+}
+
+// fewestTouched is the number of commands from which on touching pays.
+const fewestTouched = 3
 
 func (c *client) beginBatch() {
 	c.busy.Store(true)

@@ -30,6 +30,11 @@ type Runner struct {
 	mu      sync.Mutex
 	running map[*scriptCall]struct{} // those that run long
 
+	// OnLong, when it is set before the first script, is told on a script's
+	// goroutine when it begins to run long, and when it has ended: the program
+	// gives the network processors of its own meanwhile.
+	OnLong func(running bool)
+
 	// Rollbacks counts scripts undone after an uncaught error, which Redis
 	// would have left half done; Killed those ended from outside or by a limit.
 	Rollbacks, Killed atomic.Int64
@@ -340,6 +345,9 @@ func (sc *scriptCall) longRunning() (func(), error) {
 			return nil, sc.Gone
 		}
 	}
+	if r.OnLong != nil {
+		r.OnLong(true)
+	}
 	sc.started = r.engine.opts.Now().Add(-longAfter)
 	r.mu.Lock()
 	r.running[sc] = struct{}{}
@@ -362,6 +370,9 @@ func (sc *scriptCall) ended() {
 	r.mu.Lock()
 	delete(r.running, sc)
 	r.mu.Unlock()
+	if r.OnLong != nil {
+		r.OnLong(false)
+	}
 	<-r.permits
 }
 

@@ -68,8 +68,9 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	defer r.close()
-	// A script that runs for long keeps a processor; the network has its own.
-	runtime.GOMAXPROCS(runtime.NumCPU() + longScripts(cfg))
+	procs := newProcessors(runtime.NumCPU(), longScripts(cfg))
+	defer procs.close()
+	r.scripts.OnLong = procs.long
 	s, err := proxy.New(proxy.Options{
 		Config: cfg, Families: r.families(), Modules: r.modules, Log: log, Version: version,
 		Shutdown: func() { once.Do(func() { close(stop) }) },

@@ -108,3 +108,15 @@ func (c *Call) EachKey(add func(db int, name []byte)) {
 		c.Spec.Extra(c, add)
 	}
 }
+
+// FirstKey is the argument that the command's first key usually stands at, 1 if
+// it has no keys.
+func (s *Spec) FirstKey() int {
+	if len(s.Keys) == 0 || s.Keys[0].Keyword != "" {
+		return 1
+	}
+	if k := &s.Keys[0]; k.Count {
+		return k.Begin + k.FirstAt
+	}
+	return s.Keys[0].Begin
+}

@@ -1,0 +1,8 @@
+//go:build !amd64 && !arm64
+
+package store
+
+import "unsafe"
+
+// prefetch does nothing where we have no instruction for it.
+func prefetch(unsafe.Pointer) {}
