@@ -3,6 +3,7 @@ package histories
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/store"
@@ -68,7 +69,7 @@ func heldCommands(d *doors) []*command.Spec {
 		}),
 		held("test.door", -3, rest, func(c *command.Call) {
 			select {
-			case <-d.door(string(c.Args[1])):
+			case <-d.enter(string(c.Args[1])):
 				c.OK()
 			case <-c.S.Wait.Done:
 				c.Err(command.ErrCancelled)
@@ -102,8 +103,9 @@ type doors struct {
 }
 
 type door struct {
-	open chan struct{}
-	once sync.Once
+	open    chan struct{}
+	once    sync.Once
+	entered atomic.Bool
 }
 
 func newDoors() *doors { return &doors{named: map[string]*door{}} }
@@ -123,7 +125,15 @@ func (d *doors) get(name string) *door {
 	return x
 }
 
-func (d *doors) door(name string) <-chan struct{} { return d.get(name).open }
+// enter notes that somebody stands at the door.
+func (d *doors) enter(name string) <-chan struct{} {
+	x := d.get(name)
+	x.entered.Store(true)
+	return x.open
+}
+
+// entered tells whether somebody has come to the door.
+func (d *doors) entered(name string) bool { return d.get(name).entered.Load() }
 
 func (d *doors) open(name string) {
 	x := d.get(name)

@@ -132,6 +132,8 @@ type client struct {
 	conn net.Conn
 	r    *bufio.Reader
 	buf  []byte
+	// peeking, when set, is closed by another goroutine that reads ahead.
+	peeking <-chan struct{}
 }
 
 // dial connects; the connection ends with the test at the latest.
@@ -161,6 +163,10 @@ func (c *client) send(args ...string) error {
 
 func (c *client) read() (transcript.Reply, error) {
 	c.conn.SetReadDeadline(time.Now().Add(soon))
+	if c.peeking != nil {
+		<-c.peeking
+		c.peeking = nil
+	}
 	return transcript.ReadReply(c.r)
 }
 

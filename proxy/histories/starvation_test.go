@@ -1,0 +1,244 @@
+package histories
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+)
+
+const (
+	holdFor     = 3 * time.Second
+	senders     = 50
+	sendEvery   = 20 * time.Millisecond // of each: 2,500 requests a second in all
+	outstanding = 100 * time.Millisecond
+	// manyKeys are so many that there are several on every shard.
+	manyKeys = 4096
+)
+
+// TestNobodyStarves lets one script hold a key and a processor for three
+// seconds, beside 50 clients that send at a fixed rate to other keys, those on
+// the same shard among them. No request may be outstanding for longer than
+// 100 ms, counted from the instant in which it was due: a sender that could not
+// send in time does not make the server look better. Meanwhile those who want
+// the script's key wait, one of them is killed, and the others are served as
+// they came.
+//
+// A machine that does something else for a moment must not fail the test, so it
+// is the best of three runs that counts; a server that starves others does so
+// in every run.
+func TestNobodyStarves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 4 seconds at least")
+	}
+	spin := strconv.Itoa(int(holdFor / time.Millisecond))
+	tests := []struct {
+		name string
+		args []string
+	}{
+		{"lua", []string{"EVAL", "local e = os.clock() + ARGV[1] / 1000 repeat for i = 1, 1000 do end until os.clock() > e return 'OK'", "1", "slow", spin}},
+		{"go", []string{"TEST.SPIN", spin, "slow"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := start(t)
+			c := s.dial()
+			for i := range manyKeys {
+				s.want(c, "OK", "SET", fmt.Sprintf("k:%d", i), "v")
+			}
+			const runs = 3
+			for run := 1; ; run++ {
+				worst := s.besideScript(tt.args)
+				if worst <= outstanding {
+					break
+				}
+				if run == runs {
+					t.Fatalf("a request to a key that nobody held was outstanding for %v, want %v at most (in each of %d runs)", worst, outstanding, runs)
+				}
+			}
+		})
+	}
+}
+
+// besideScript runs the script with the senders beside it and returns the
+// longest time that a request was outstanding.
+func (s *server) besideScript(script []string) time.Duration {
+	t := s.t
+	t.Helper()
+	s.want(s.dial(), "OK", "SET", "slow", "")
+	admin := s.dial()
+
+	var load sync.WaitGroup
+	stop := make(chan struct{})
+	results := make([][]time.Duration, senders)
+	var broken atomic.Pointer[error]
+	for i := range senders {
+		c := s.dial()
+		phase := sendEvery * time.Duration(i) / senders
+		load.Go(func() {
+			took, err := c.sendAtRate(stop, phase)
+			results[i] = took
+			if err != nil {
+				broken.CompareAndSwap(nil, &err)
+			}
+		})
+	}
+	endLoad := sync.OnceFunc(func() { close(stop); load.Wait() })
+	defer endLoad()
+
+	holder := s.dial()
+	begun := time.Now()
+	if err := holder.send(script...); err != nil {
+		t.Fatal(err)
+	}
+	// The key is held as soon as somebody has to wait for it.
+	var want strings.Builder
+	var waiters []*client
+	for i := range 20 {
+		word := strconv.Itoa(i) + " "
+		var c *client
+		if i == 0 {
+			c = s.behind(holder)
+		} else {
+			c = s.queue("APPEND", "slow", word)
+		}
+		if i == 7 {
+			id := s.idOf(admin, c)
+			s.want(admin, "1", "CLIENT", "KILL", "ID", id)
+			s.gone(c)
+			s.eventually("the killed one has left the queue", func() bool { return s.waiting() == 7 })
+			continue
+		}
+		if i > 0 {
+			want.WriteString(word)
+		}
+		waiters = append(waiters, c)
+	}
+	queued := time.Since(begun)
+	if r := s.reply(holder); r.Text != "OK" {
+		t.Fatalf("the script was answered %q", r.Text)
+	}
+	if held := time.Since(begun); held < holdFor || queued > holdFor {
+		t.Fatalf("the script ended after %v, the last waiter came after %v: want %v and less", held, queued, holdFor)
+	}
+	for _, c := range waiters {
+		if r := s.reply(c); r.Kind == transcript.Error {
+			t.Errorf("one who waited for the script's key was answered -%s", r.Text)
+		}
+	}
+	s.want(admin, want.String(), "GET", "slow")
+	endLoad()
+	if p := broken.Load(); p != nil {
+		t.Fatal(*p)
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(results...)))
+	n := len(all)
+	due := senders * int(holdFor/sendEvery)
+	if n < due {
+		t.Errorf("%d requests were answered while the script ran, want %d at least", n, due)
+	}
+	t.Logf("%d requests beside a script of %v: outstanding median %v, 99 of 100 %v, longest %v", n, holdFor, all[n/2], all[n*99/100], all[n-1])
+	return all[n-1]
+}
+
+// behind returns a client that waits for the key "slow", once the script of
+// holder holds it.
+func (s *server) behind(holder *client) *client {
+	s.t.Helper()
+	for {
+		c := s.dial()
+		if err := c.send("GET", "slow"); err != nil {
+			s.t.Fatal(err)
+		}
+		answered := make(chan struct{})
+		go func() {
+			c.r.Peek(1)
+			close(answered)
+		}()
+		for waits := false; !waits; {
+			select {
+			case <-answered: // too early: the script had not begun
+				waits = true
+			default:
+				if s.waiting() == 1 {
+					// The Peek goes on until the reply comes; read waits for it.
+					c.peeking = answered
+					return c
+				}
+			}
+		}
+		c.conn.Close()
+	}
+}
+
+// idOf asks the server for the id of another client's connection.
+func (s *server) idOf(admin, c *client) string {
+	s.t.Helper()
+	addr := c.conn.LocalAddr().String()
+	for line := range strings.Lines(s.must(admin, "CLIENT", "LIST").Text) {
+		if strings.Contains(line, " addr="+addr+" ") {
+			id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
+			return id
+		}
+	}
+	s.t.Fatalf("CLIENT LIST does not show %s", addr)
+	return ""
+}
+
+// sendAtRate sends a request each sendEvery, whether those before were answered
+// or not, until stop is closed. It returns how long each was outstanding since
+// it was due.
+func (c *client) sendAtRate(stop <-chan struct{}, phase time.Duration) ([]time.Duration, error) {
+	due := make(chan time.Time, 1<<12)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(due)
+		next := time.Now().Add(phase)
+		timer := time.NewTimer(phase)
+		defer timer.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				failed <- nil
+				return
+			case <-timer.C:
+			}
+			due <- next
+			key := "k:" + strconv.Itoa(rand.IntN(manyKeys))
+			args := []string{"GET", key}
+			if n%2 == 0 {
+				args = []string{"SET", key, "v"}
+			}
+			if err := c.send(args...); err != nil {
+				failed <- err
+				return
+			}
+			next = next.Add(sendEvery)
+			timer.Reset(time.Until(next))
+		}
+	}()
+	var took []time.Duration
+	var broken error
+	for at := range due {
+		if broken != nil {
+			continue
+		}
+		r, err := c.read()
+		if err == nil && r.Kind == transcript.Error {
+			err = fmt.Errorf("a sender was answered -%s", r.Text)
+		}
+		broken = err
+		took = append(took, time.Since(at))
+	}
+	if err := <-failed; broken == nil {
+		broken = err
+	}
+	return took, broken
+}
