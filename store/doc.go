@@ -15,7 +15,8 @@
 // waits on a channel that a deadline, a kill or a shutdown can end. A locked
 // transaction works on copies of the entries it changes and installs them at
 // commit, so whoever visits a shard by its latch (SCAN, KEYS, the expiry cycle)
-// sees committed values only. Transactions that concern the whole keyspace
+// sees committed values only; lists and sets are changed in place and undone
+// from a journal, so a visitor looks into none whose key is locked. Transactions that concern the whole keyspace
 // close the gate (Tx.AcquireAll): they wait for all others to end and run alone.
 //
 // # Order of locks

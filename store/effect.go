@@ -20,6 +20,7 @@ const (
 	OpFlushDB                // FLUSHDB
 	OpFlushAll               // FLUSHALL
 	OpSwapDB                 // SWAPDB db n
+	OpCommand                // args[0] key args[1:]
 )
 
 // Effect is one change that a transaction made, with absolute expiry: what a
@@ -32,6 +33,10 @@ type Effect struct {
 	Value []byte
 	At    int64 // expiry in Unix ms for OpSet (0: none) and OpExpire
 	N     int64 // offset of OpSetRange, the other database of OpSwapDB
+
+	// Args are the command of OpCommand and what follows its key. They are kept
+	// by nobody but never change.
+	Args []string
 
 	rel int64 // relative TTL in ms, made absolute at commit
 }
@@ -62,6 +67,12 @@ func (e *Effect) AppendRESP(dst []byte) []byte {
 		return appendArgs(dst, 1, "FLUSHALL")
 	case OpSwapDB:
 		return appendArgs(dst, 3, "SWAPDB", strconv.AppendInt(nil, int64(e.DB), 10), strconv.AppendInt(nil, e.N, 10))
+	case OpCommand:
+		dst = appendArgs(dst, len(e.Args)+1, e.Args[0], e.Key)
+		for _, a := range e.Args[1:] {
+			dst = appendBulk(dst, a)
+		}
+		return dst
 	}
 	panic("store: effect without an operation")
 }
@@ -77,7 +88,7 @@ func appendArgs(dst []byte, n int, name string, args ...[]byte) []byte {
 	return dst
 }
 
-func appendBulk(dst, b []byte) []byte {
+func appendBulk[T []byte | string](dst []byte, b T) []byte {
 	dst = append(dst, '$')
 	dst = strconv.AppendInt(dst, int64(len(b)), 10)
 	dst = append(dst, '\r', '\n')

@@ -9,6 +9,8 @@ type Kind uint8
 const (
 	None Kind = iota
 	String
+	List
+	Set
 )
 
 // String is the name that TYPE answers.
@@ -18,6 +20,10 @@ func (k Kind) String() string {
 		return "none"
 	case String:
 		return "string"
+	case List:
+		return "list"
+	case Set:
+		return "set"
 	}
 	return "unknown"
 }
@@ -36,16 +42,17 @@ type entry struct {
 
 // value is what a transaction changes of an entry, and undoes.
 type value struct {
-	str    []byte // of a String; its bytes up to len are views of handlers
-	expire int64  // Unix ms, 0: none
-	access uint32 // coarse clock of the last access, in seconds
+	str    []byte     // of a String; its bytes up to len are views of handlers
+	coll   collection // of any other kind, changed in place
+	expire int64      // Unix ms, 0: none
+	access uint32     // coarse clock of the last access, in seconds
 	kind   Kind
 	raw    bool // was changed in place: OBJECT ENCODING answers raw
 }
 
 // shortKey is the length up to which a key stands within its entry, so that
 // comparing it costs no further cache miss.
-const shortKey = 28
+const shortKey = 32
 
 // newEntry returns an entry for a copy of name, not yet in any database.
 func newEntry(name []byte) *entry {
@@ -62,7 +69,7 @@ func newEntry(name []byte) *entry {
 // What an entry costs beside its bytes: the struct, its slots in the index and
 // the headers of its allocations.
 const (
-	entryOverhead = 96 + 24
+	entryOverhead = 112 + 24
 	volSlot       = 8
 )
 
@@ -74,6 +81,9 @@ func (e *entry) size() int64 {
 	}
 	if e.expire != 0 {
 		n += volSlot
+	}
+	if e.coll != nil {
+		n += e.coll.size()
 	}
 	return n
 }

@@ -192,7 +192,7 @@ func (k *Key) Name() []byte { return k.name }
 func (k *Key) DB() int { return k.logical }
 
 // Str is the value of a String, a view that must not be written; nil when the
-// key is absent.
+// key is absent or of another kind.
 func (k *Key) Str() []byte {
 	e := k.see()
 	if e == nil {
@@ -287,7 +287,7 @@ func (k *Key) SetStringOwned(v []byte, ttl TTL) {
 	} else {
 		e = k.create()
 	}
-	e.kind, e.str, e.raw = String, v, false
+	e.kind, e.str, e.coll, e.raw = String, v, nil, false
 	k.private = true
 	e.access = k.tx.s.second.Load()
 	eff := Effect{Op: OpSet, DB: k.logical, Key: k.name, Value: v}
@@ -444,13 +444,18 @@ func (k *Key) Delete() bool {
 	return true
 }
 
-// CopyTo makes dst what k is: value, expiry and encoding. k must exist.
+// CopyTo makes dst what k is: value, expiry and encoding. k must exist. A
+// collection is copied with its elements, which are shared.
 func (k *Key) CopyTo(dst *Key) {
 	e := k.see()
 	rel := k.rel
 	ttl := TTL{at: e.expire}
 	if rel != 0 {
 		ttl = ExpireIn(rel)
+	}
+	if e.coll != nil {
+		dst.setCollection(e.kind, e.coll.clone(), ttl)
+		return
 	}
 	raw := e.raw
 	// The bytes are copied: either of the two may be changed in place later.
@@ -469,8 +474,12 @@ func (k *Key) MoveTo(dst *Key) {
 	if k.rel != 0 {
 		ttl = ExpireIn(k.rel)
 	}
-	str, raw := e.str, e.raw
+	kind, coll, str, raw := e.kind, e.coll, e.str, e.raw
 	k.Delete()
+	if coll != nil {
+		dst.setCollection(kind, coll, ttl)
+		return
+	}
 	dst.SetStringOwned(str, ttl)
 	dst.e.raw = raw
 }

@@ -2,14 +2,14 @@ package store
 
 // Savepoint is a place in a transaction that it can be undone to.
 type Savepoint struct {
-	undo, effects, events int
-	epoch                 uint32
+	undo, journal, effects, events int
+	epoch                          uint32
 }
 
 // Savepoint opens a savepoint. Savepoints nest; each is ended by Release or by
 // RollbackTo, the innermost first.
 func (tx *Tx) Savepoint() Savepoint {
-	sp := Savepoint{len(tx.undo), len(tx.effects), len(tx.events), tx.epoch}
+	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), tx.epoch}
 	tx.nextEpoch++
 	tx.epoch = tx.nextEpoch
 	return sp
@@ -41,7 +41,7 @@ func (tx *Tx) Release(sp Savepoint) {
 // RollbackTo undoes all changes, effects and events since sp, and ends it.
 func (tx *Tx) RollbackTo(sp Savepoint) {
 	if !mutantNoUndo {
-		tx.undoTo(sp.undo)
+		tx.undoTo(sp.undo, sp.journal)
 	}
 	clear(tx.effects[sp.effects:])
 	tx.effects = tx.effects[:sp.effects]
@@ -50,7 +50,14 @@ func (tx *Tx) RollbackTo(sp Savepoint) {
 	tx.epoch = sp.epoch
 }
 
-func (tx *Tx) undoTo(n int) {
+// undoTo undoes down to n records of keys and j of what is in collections.
+func (tx *Tx) undoTo(n, j int) {
+	for i := len(tx.journal) - 1; i >= j; i-- {
+		c := &tx.journal[i]
+		c.of.revert(c)
+	}
+	clear(tx.journal[j:])
+	tx.journal = tx.journal[:j]
 	for i := len(tx.undo) - 1; i >= n; i-- {
 		u := &tx.undo[i]
 		switch {

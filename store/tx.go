@@ -52,7 +52,8 @@ type Tx struct {
 	latched []uint16        // shards whose latches are held, ascending
 
 	undo      []undo
-	epoch     uint32 // of the innermost savepoint
+	journal   []change // of collections, undone apart from the keys
+	epoch     uint32   // of the innermost savepoint
 	nextEpoch uint32
 	effects   []Effect
 	events    []Event
@@ -700,7 +701,7 @@ func (tx *Tx) Rollback() {
 	if mutantNoUndo {
 		tx.install()
 	} else {
-		tx.undoTo(0)
+		tx.undoTo(0, 0)
 	}
 	tx.letGo()
 }
@@ -741,6 +742,7 @@ func (tx *Tx) letGo() {
 func (tx *Tx) end() {
 	tx.dropKeys()
 	tx.undo = drop(tx.undo)
+	tx.journal = drop(tx.journal)
 	tx.effects = drop(tx.effects)
 	tx.events = drop(tx.events)
 	tx.flushed, tx.dbmap = nil, nil

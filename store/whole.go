@@ -105,6 +105,10 @@ func (tx *Tx) installWhole() {
 		}
 		for _, k := range tx.keys {
 			if k.db == phys {
+				if k.base != nil && k.baseSize != 0 {
+					// A collection that was changed in place counted as it is now.
+					s.account(phys, 0, 0, k.base.size()-k.baseSize)
+				}
 				k.base, k.baseTTL = nil, false
 			}
 		}

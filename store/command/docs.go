@@ -11,6 +11,8 @@ import (
 var docGroups = []struct{ name, heading string }{
 	{"string", "Strings"},
 	{"bitmap", "Bits"},
+	{"list", "Lists"},
+	{"set", "Sets"},
 	{"generic", "Keys and databases"},
 	{"transactions", "Transactions"},
 	{"scripting", "Scripts"},

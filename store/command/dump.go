@@ -15,7 +15,7 @@ func dumpCommands() []*Spec {
 			Keys: OneKey(KeyRO | KeyAccess), Access: Locked, Handler: dump,
 			Summary: "Returns the value of a key in Redis's own format, for RESTORE.", Since: "2.6.0", Group: "generic",
 			Complexity: "O(N) where N is the length of the string.", Syntax: "key",
-			Differs: "the payload is that of Redis 7.0, and never compressed.",
+			Differs: "strings only; the payload is that of Redis 7.0, and never compressed.",
 		},
 		{
 			Name: "restore", Arity: -4, Flags: Write | DenyOOM, Categories: CatKeyspace | CatDangerous,
@@ -32,6 +32,10 @@ func dump(c *Call) {
 	k := c.ReadKey(1)
 	if !k.Exists() {
 		c.Reply.Null()
+		return
+	}
+	if k.Kind() != store.String {
+		c.Err(errDumpKind)
 		return
 	}
 	s := k.Str()

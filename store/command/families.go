@@ -7,6 +7,8 @@ func Families() [][]*Spec {
 		stringCommands(),
 		compareCommands(),
 		bitCommands(),
+		listCommands(),
+		setCommands(),
 		keyCommands(),
 		expiryCommands(),
 		scanCommands(),

@@ -63,6 +63,10 @@ func objectEncoding(c *Call) {
 	if !ok {
 		return
 	}
+	if k.Kind() != store.String {
+		c.Reply.BulkString(k.Encoding().String())
+		return
+	}
 	s := k.Str()
 	_, integer := ParseInt(s)
 	switch {

@@ -1,0 +1,196 @@
+package command
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
+
+// combination makes one set of several, of which absent ones are empty. It stops
+// when it has limit members.
+type combination func(sets []*store.Key, limit int) []string
+
+// sources are the sets at the arguments from first to end. When one is of
+// another kind, the error is answered.
+func (c *Call) sources(first, end int) ([]*store.Key, bool) {
+	sets := make([]*store.Key, 0, end-first)
+	for i := first; i < end; i++ {
+		k := c.ReadKey(i)
+		if !c.is(store.Set, k) {
+			return nil, false
+		}
+		sets = append(sets, k)
+	}
+	return sets, true
+}
+
+func inter(sets []*store.Key, limit int) []string {
+	sets = slices.Clone(sets)
+	slices.SortFunc(sets, func(a, b *store.Key) int { return a.Card() - b.Card() })
+	var out []string
+	for _, m := range sets[0].Members() {
+		if len(out) == limit {
+			break
+		}
+		if !slices.ContainsFunc(sets[1:], func(k *store.Key) bool { return !k.HasMemberString(m) }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func union(sets []*store.Key, _ int) []string {
+	if len(sets) == 1 {
+		return sets[0].Members()
+	}
+	seen := make(map[string]struct{})
+	var out []string
+	for _, k := range sets {
+		for _, m := range k.Members() {
+			if _, has := seen[m]; !has {
+				seen[m] = struct{}{}
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+func difference(sets []*store.Key, _ int) []string {
+	var out []string
+	for _, m := range sets[0].Members() {
+		if !slices.ContainsFunc(sets[1:], func(k *store.Key) bool { return k.HasMemberString(m) }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// combineReply is SINTER, SUNION and SDIFF.
+func combineReply(c *Call, combine combination) {
+	sets, ok := c.sources(1, len(c.Args))
+	if !ok {
+		return
+	}
+	members := combine(sets, math.MaxInt)
+	c.Reply.Set(len(members))
+	for _, m := range members {
+		c.Reply.BulkString(m)
+	}
+}
+
+// combineStore is SINTERSTORE, SUNIONSTORE and SDIFFSTORE.
+func combineStore(c *Call, combine combination, event string) {
+	sets, ok := c.sources(2, len(c.Args))
+	if !ok {
+		return
+	}
+	members := combine(sets, math.MaxInt)
+	dst := c.Key(1)
+	there := dst.Exists()
+	dst.StoreMembers(members)
+	switch {
+	case len(members) > 0:
+		if !there {
+			c.Notify(store.NotifyNew, "new", dst)
+		}
+		c.Notify(store.NotifySet, event, dst)
+	case there:
+		c.Notify(store.NotifyGeneric, "del", dst)
+	}
+	c.Reply.Int(int64(len(members)))
+}
+
+func sInterCard(c *Call) {
+	n, ok := ParseInt(c.Args[1])
+	switch {
+	case !ok || n < 1:
+		c.Err(errNumKeysZero)
+		return
+	case n > int64(len(c.Args)-2):
+		c.Err(errNumKeysArguments)
+		return
+	}
+	end, limit := 2+int(n), 0
+	for i := end; i < len(c.Args); i += 2 {
+		if !c.Is(i, "limit") || i+1 == len(c.Args) {
+			c.Err(ErrSyntax)
+			return
+		}
+		if limit, ok = c.positive(i+1, errLimitNegative); !ok {
+			return
+		}
+	}
+	if limit == 0 {
+		limit = math.MaxInt
+	}
+	if sets, ok := c.sources(2, end); ok {
+		c.Reply.Int(int64(len(inter(sets, limit))))
+	}
+}
+
+func sScan(c *Call) {
+	cursor, ok := parseCursor(c.Args[2])
+	if !ok {
+		c.Err(ErrInvalidCursor)
+		return
+	}
+	k := c.ReadKey(1)
+	if !k.Exists() {
+		c.scanned(0, nil)
+		return
+	}
+	if !c.is(store.Set, k) {
+		return
+	}
+	count, filter := int64(10), nameFilter{all: true}
+	for i := 3; i < len(c.Args); i += 2 {
+		more := i+1 < len(c.Args)
+		switch {
+		case more && c.Is(i, "count"):
+			if count, ok = c.Int(i + 1); !ok {
+				return
+			}
+			if count < 1 {
+				c.Err(ErrSyntax)
+				return
+			}
+		case more && c.Is(i, "match"):
+			filter = newNameFilter(c.Args[i+1])
+		default:
+			c.Err(ErrSyntax)
+			return
+		}
+	}
+	// From the last place to the first, the cursor being the number of those
+	// left: a member that is removed gives its place to the last one, so none
+	// that is there all the time moves from those left to those seen.
+	members := k.Members()
+	left := len(members)
+	if cursor != 0 && cursor < uint64(left) {
+		left = int(cursor)
+	}
+	next := 0
+	if k.Encoding() == store.HashTable {
+		next = int(max(0, int64(left)-min(count, int64(left))))
+	}
+	var found []string
+	for _, m := range members[next:left] {
+		if filter.match(m) {
+			found = append(found, m)
+		}
+	}
+	c.scanned(uint64(next), found)
+}
+
+// scanned is the reply of a call that scans.
+func (c *Call) scanned(next uint64, found []string) {
+	c.Reply.Array(2)
+	c.Reply.BulkString(strconv.FormatUint(next, 10))
+	c.Reply.Array(len(found))
+	for _, s := range found {
+		c.Reply.BulkString(s)
+	}
+}
