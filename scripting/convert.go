@@ -37,8 +37,14 @@ type answerer struct {
 
 // grow accounts for the reply, whose elements a table that contains itself multiplies.
 func (a *answerer) grow(n int) error {
-	if a.size += n; int64(a.size) > a.st.run.limits.Memory {
-		a.st.run.stop = errMemory
+	r := &a.st.run
+	if a.size += n; int64(a.size) > r.limits.Memory {
+		r.stop = errMemory
+		return a.st.failure(nil)
+	}
+	// Each element pays as an instruction does, so that a deadline and a kill
+	// reach the reply too.
+	if r.Done() != nil {
 		return a.st.failure(nil)
 	}
 	return nil
