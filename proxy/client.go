@@ -246,15 +246,8 @@ func (c *client) readFailed(err error) {
 // flush sends off all replies gathered, in their order, when what they tell is
 // durable.
 func (c *client) flush() error {
-	c.sess.FlushStats()
-	if lsn := max(c.lsn, c.sess.Tx.TakeLSN()); lsn != 0 {
-		c.lsn = 0
-		if err := c.s.store.Wait(lsn); err != nil {
-			// Whether the writes have lasted is unknown; saying either would lie.
-			c.s.log.Error("the effect log failed after an append; closing a client whose outcome is unknown", "client", c.id, "err", err)
-			c.kill()
-			return err
-		}
+	if err := c.awaitLog(); err != nil {
+		return err
 	}
 	if len(c.forwards) != 0 {
 		if err := c.joinForwards(); err != nil {
@@ -270,15 +263,48 @@ func (c *client) flush() error {
 	return err
 }
 
+// awaitLog waits until all that the replies gathered tell of is durable.
+func (c *client) awaitLog() error {
+	c.sess.FlushStats()
+	lsn := max(c.lsn, c.sess.Tx.TakeLSN())
+	if lsn == 0 {
+		return nil
+	}
+	c.lsn = 0
+	err := c.s.store.Wait(lsn)
+	if err != nil {
+		// Whether the writes have lasted is unknown; saying either would lie.
+		c.s.log.Error("the effect log failed after an append; closing a client whose outcome is unknown", "client", c.id, "err", err)
+		c.kill()
+	}
+	return err
+}
+
 // park is called before the client's goroutine waits for a key. What was
 // answered before leaves now; and if the wait lasts, the socket is watched, so
 // that one who goes away does not keep its place.
-func (c *client) park(blocked bool) func() { return c.rest(c.call.Args, blocked) }
+func (c *client) park(blocked bool) func() {
+	c.sendAhead()
+	return c.rest(c.call.Args, blocked)
+}
 
-// rest is park for a command with these arguments; unblockable tells whether
-// CLIENT UNBLOCK may end the wait.
+// sendAhead is flush for a client that may have keys already, or be given one at
+// any moment: the replies go to the writer goroutine, for nobody may have to
+// wait until this client reads. Replies of the upstream would have to be waited
+// for; what comes after the first of them stays until the batch ends.
+func (c *client) sendAhead() {
+	if c.w.Len() == 0 || len(c.forwards) != 0 || c.awaitLog() != nil {
+		return
+	}
+	c.out.share()
+	c.out.push(c.w.Bytes())
+	c.w.Reset()
+	c.mark = 0
+}
+
+// rest is called before the client's goroutine waits in a command with these
+// arguments; unblockable tells whether CLIENT UNBLOCK may end the wait.
 func (c *client) rest(args [][]byte, unblockable bool) func() {
-	c.flush()
 	c.lastUsed.Store(c.s.seconds())
 	c.snapshot(args)
 	c.setBlocked(true, unblockable)
@@ -379,7 +405,7 @@ func (c *client) close() {
 func (c *client) mayBeSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.shown.sub+c.shown.psub+c.shown.ssub > 0 || c.shown.blocked || c.out.isShared()
+	return c.shown.sub+c.shown.psub+c.shown.ssub > 0 || c.shown.blocked || c.monitoring.Load()
 }
 
 func (c *client) setBlocked(on, unblockable bool) {

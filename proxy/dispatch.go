@@ -85,6 +85,9 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 	if r := c.s.router.Load(); r != nil && r.forward(c, call) {
 		return
 	}
+	if len(c.forwards) != 0 && spec.Flags&command.Blocking != 0 {
+		c.flush() // or the upstream's replies would wait for as long as it does
+	}
 	c.s.engine.Run(call)
 }
 

@@ -114,6 +114,7 @@ func (c *client) hold(writes bool, args [][]byte, before func()) (held bool, err
 	}
 	before()
 	defer c.sess.BeginBatch()
+	c.flush() // it holds nothing now
 	defer c.rest(args, false)()
 	timer := time.NewTimer(left)
 	defer timer.Stop()

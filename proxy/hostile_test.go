@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// holding is a family whose command HOLD keeps the locks of its keys for as
+// long as the test wants, as a slow script does.
+type holding struct {
+	has     chan struct{} // receives when a HOLD has its keys
+	release chan struct{} // lets one go
+}
+
+func newHolding() *holding {
+	return &holding{make(chan struct{}, 16), make(chan struct{}, 16)}
+}
+
+func (h *holding) family() []*command.Spec {
+	spec := func(name string, handler command.Handler) *command.Spec {
+		return &command.Spec{
+			Name: name, Arity: -2, Keys: command.AllKeys(command.KeyRW | command.KeyAccess | command.KeyUpdate), Access: command.Locked, Handler: handler,
+			Flags: command.Write, Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "For tests.", Syntax: "key [key ...]",
+		}
+	}
+	return []*command.Spec{
+		spec("hold", func(c *command.Call) {
+			h.has <- struct{}{}
+			<-h.release
+			c.OK()
+		}),
+		spec("lockall", func(c *command.Call) { c.OK() }),
+	}
+}
+
+// pipe connects a client over a pipe: not one byte is buffered between the two,
+// so whoever does not read is noticed at the first byte.
+func (s *Server) pipe(t testing.TB) *testClient {
+	t.Helper()
+	near, far := net.Pipe()
+	t.Cleanup(func() { near.Close() })
+	s.admit(far)
+	return &testClient{t, near, bufio.NewReader(near)}
+}
+
+// inline sends lines as inline commands in one write.
+func (c *testClient) inline(lines ...string) {
+	c.t.Helper()
+	if _, err := c.conn.Write([]byte(strings.Join(lines, "\r\n") + "\r\n")); err != nil {
+		c.t.Fatalf("send %q: %v", lines, err)
+	}
+}
+
+// blocked waits until n clients wait for keys.
+func (s *Server) blocked(t testing.TB, n int64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d transactions wait for a key", n), func() bool { return s.store.Counter.LockWaiting.Load() == n })
+}
+
+// A client that waits for a key is sent what was answered before. If it does not
+// read, that must hold up nobody but itself: neither the keys that it has
+// already nor the one that it is given.
+func TestWhoWaitsAndDoesNotReadHoldsNoKeys(t *testing.T) {
+	h := newHolding()
+	s := startServer(t, h.family())
+	holder := s.dial(t)
+	holder.send("HOLD", "b")
+	<-h.has
+	silent := s.pipe(t)
+	silent.inline("PING", "LOCKALL a b")
+	s.blocked(t, 1)
+	h.release <- struct{}{}
+	if got := holder.read(); got != "+OK" {
+		t.Fatalf("HOLD: %s", got)
+	}
+	other := s.dial(t)
+	other.want("SET a 1", "+OK")
+	other.want("SET b 1", "+OK")
+	for _, want := range []string{"+PONG", "+OK"} {
+		if got := silent.read(); got != want {
+			t.Fatalf("the silent client got %s, want %s: replies must keep their order", got, want)
+		}
+	}
+	silent.want("PING", "+PONG")
+}
+
+// A handler that panics, whatever transaction it has begun by itself, leaves
+// neither its client nor its keys unusable.
+func TestPanicInAHandlerThatBeganATransaction(t *testing.T) {
+	family := []*command.Spec{{
+		Name: "burst", Arity: 2, Access: command.Free, Handler: func(c *command.Call) {
+			c.Tx.Begin()
+			c.Tx.Add(c.DB(), c.Args[1])
+			if err := c.Tx.Acquire(c.S.Wait); err != nil {
+				c.Err(command.WaitError(err))
+				return
+			}
+			panic("the handler of the test")
+		},
+		Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "For tests.", Syntax: "key",
+	}}
+	s := startServer(t, family)
+	c := s.dial(t)
+	if got := c.do("BURST k"); !strings.HasPrefix(got, "-ERR") {
+		t.Fatalf("BURST k: %s, want an error", got)
+	}
+	c.want("SET k 1", "+OK")
+	s.dial(t).want("GET k", `"1"`)
+}
+
+// A client that leaves a hundred thousand patterns behind must not keep the
+// others from publishing for longer than a moment.
+func TestManyPatternsAreLeftInLinearTime(t *testing.T) {
+	s := startServer(t)
+	c := s.dial(t)
+	const patterns, batch = 100_000, 1000
+	go func() {
+		w := bufio.NewWriterSize(c.conn, 1<<20)
+		for i := 0; i < patterns; i += batch {
+			args := [][]byte{[]byte("PSUBSCRIBE")}
+			for j := range batch {
+				args = append(args, fmt.Appendf(nil, "pattern:%08d", i+j))
+			}
+			w.Write(encode(args))
+		}
+		w.Flush()
+	}()
+	for range patterns {
+		if got := c.read(); got == "(closed)" {
+			t.Fatal("the subscriber was closed")
+		}
+	}
+	other := s.dial(t)
+	other.want("PUBSUB NUMPAT", fmt.Sprintf(":%d", patterns))
+	c.conn.Close()
+	start := time.Now()
+	eventually(t, "all patterns are gone", func() bool { return other.do("PUBSUB NUMPAT") == ":0" })
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("leaving %d patterns took %v, want well below 3s: the time must not grow with their square", patterns, took)
+	}
+}
