@@ -15,7 +15,6 @@ type multi struct {
 type queued struct {
 	spec  *command.Spec
 	args  [][]byte
-	frame []byte
 }
 
 // transactionCommands are the Specs of this family, made anew for each server.
@@ -78,7 +77,7 @@ func discard(c *command.Call) {
 }
 
 func (c *client) leaveMulti() {
-	c.multi = nil
+	c.multi, c.sess.InMulti = nil, false
 	c.s.store.Unwatch(&c.watcher)
 }
 
@@ -200,7 +199,7 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 		}
 		mark := c.w.Mark()
 		c.w.Array(len(queue))
-		c.sess.InMulti = true
+		c.sess.InMulti, c.sess.AllowOOM = true, !c.s.store.OverLimit()
 		for i := range queue {
 			// The inner Call must outlive the loop's turn: slowlog keeps nothing of it.
 			inner := command.Call{S: &c.sess, Spec: queue[i].spec, Args: queue[i].args, Tx: tx, Reply: &c.w, From: command.FromExec}
@@ -209,7 +208,7 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 				break
 			}
 		}
-		c.sess.InMulti = false
+		c.sess.InMulti, c.sess.AllowOOM = false, false
 		if tx.Clash() {
 			c.w.Rewind(mark)
 			c.sess.DB = db

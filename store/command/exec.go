@@ -59,6 +59,9 @@ func (e *Engine) Run(c *Call) {
 	c.E, c.Tx = e, tx
 	if spec.Access == Free {
 		e.exec(c, c.Reply.Mark())
+		if c.undo {
+			tx.Rollback() // a transaction of the handler's own, if it did not end it
+		}
 		e.monitor(c, false)
 		return
 	}
@@ -228,7 +231,7 @@ func (e *Engine) reach(c *Call) bool {
 // exec is the gate itself.
 func (e *Engine) exec(c *Call, mark int) {
 	spec := c.Spec
-	if spec.Flags&DenyOOM != 0 && e.Store.OverLimit() {
+	if spec.Flags&DenyOOM != 0 && !c.S.AllowOOM && e.Store.OverLimit() {
 		spec.usage.Rejected.Add(1)
 		c.Err(ErrOOM)
 		e.failed(ErrOOM)
