@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,11 +27,14 @@ type hub struct {
 // topics are the channels, or the patterns, that somebody listens to.
 type topics struct {
 	byName map[string]*listeners
-	order  []string // as they were first wanted
+	order  []*listeners // as they were first wanted; nil: nobody wants it any more
+	gone   int          // how many of order are nil
 }
 
 // listeners are the clients of one channel, in the order in which they came.
 type listeners struct {
+	name    string
+	place   int // in topics.order
 	clients []*client
 	at      map[*client]int
 }
@@ -80,17 +82,34 @@ func (h *hub) listen(t *topics, name string, c *client, confirm []byte) {
 	defer h.mu.Unlock()
 	l := t.byName[name]
 	if l == nil {
-		l = &listeners{at: make(map[*client]int)}
+		l = &listeners{name: name, place: len(t.order), at: make(map[*client]int)}
 		t.byName[name] = l
 		h.listening.Add(1)
-		if t == &h.patterns {
-			t.order = append(t.order, name)
-		}
+		t.order = append(t.order, l)
 	}
 	l.add(c)
 	if confirm != nil {
 		c.out.push(confirm)
 	}
+}
+
+// drop forgets a topic that nobody listens to. A client may leave a million of
+// them at once, so the order is closed up only when half of it is empty.
+func (t *topics) drop(l *listeners) {
+	delete(t.byName, l.name)
+	t.order[l.place] = nil
+	t.gone++
+	if t.gone <= len(t.order)/2 {
+		return
+	}
+	kept := make([]*listeners, 0, len(t.order)-t.gone)
+	for _, l := range t.order {
+		if l != nil {
+			l.place = len(kept)
+			kept = append(kept, l)
+		}
+	}
+	t.order, t.gone = kept, 0
 }
 
 // unlisten removes c and queues the confirmation, if there is one.
@@ -100,11 +119,8 @@ func (h *hub) unlisten(t *topics, name string, c *client, confirm []byte) {
 	if l := t.byName[name]; l != nil {
 		l.remove(c)
 		if len(l.clients) == 0 {
-			delete(t.byName, name)
+			t.drop(l)
 			h.listening.Add(-1)
-			if i := slices.Index(t.order, name); i >= 0 {
-				t.order = slices.Delete(t.order, i, i+1)
-			}
 		}
 	}
 	if confirm != nil {
@@ -190,10 +206,10 @@ func (h *hub) publish(channel, payload []byte, origin any) int {
 		m := message{kind: "message", channel: channel, payload: payload}
 		n += h.send(l, &m, origin)
 	}
-	for _, p := range h.patterns.order {
-		if glob.Match([]byte(p), channel, false) {
-			m := message{kind: "pmessage", pattern: p, channel: channel, payload: payload}
-			n += h.send(h.patterns.byName[p], &m, origin)
+	for _, l := range h.patterns.order {
+		if l != nil && glob.Match([]byte(l.name), channel, false) {
+			m := message{kind: "pmessage", pattern: l.name, channel: channel, payload: payload}
+			n += h.send(l, &m, origin)
 		}
 	}
 	return n

@@ -237,9 +237,9 @@ func (h *hub) audience(kind store.EventKind, channel []byte) int {
 		n = len(l.clients)
 	}
 	if kind == store.EventPublish {
-		for _, p := range h.patterns.order {
-			if glob.Match([]byte(p), channel, false) {
-				n += len(h.patterns.byName[p].clients)
+		for _, l := range h.patterns.order {
+			if l != nil && glob.Match([]byte(l.name), channel, false) {
+				n += len(l.clients)
 			}
 		}
 	}
