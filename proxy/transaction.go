@@ -13,8 +13,8 @@ type multi struct {
 
 // queued is a command that waits for EXEC, with bytes of its own.
 type queued struct {
-	spec  *command.Spec
-	args  [][]byte
+	spec *command.Spec
+	args [][]byte
 }
 
 // transactionCommands are the Specs of this family, made anew for each server.

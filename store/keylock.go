@@ -27,7 +27,6 @@ type waiter struct {
 	granted chan struct{} // receives once when the lock is handed over
 	prev    *waiter
 	next    *waiter
-	since   time.Time
 }
 
 // lockHash tells keys of the same name in different databases apart.
