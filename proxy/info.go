@@ -194,12 +194,8 @@ func (h *hub) sizes() (channels, patterns, shard int) {
 }
 
 func (s *Server) infoModules(t *infoText) {
-	var seen []string
-	for _, spec := range s.stats.allCommands() {
-		if name := spec.ModuleName(); name != "" && !slices.Contains(seen, name) {
-			seen = append(seen, name)
-			t.str("module", "name="+safeField(name))
-		}
+	for _, m := range s.modules() {
+		t.str("module", "name="+safeField(m.Name)+",ver="+strconv.Itoa(m.Version)+",api=1,filters=0,usedby=[],using=[],options=[]")
 	}
 }
 
@@ -293,6 +289,12 @@ func (s *Server) infoLatchkey(t *infoText) {
 	t.int("latchkey_reruns", n.Reruns.Load())
 	t.int("latchkey_lock_waits", n.LockWaits.Load())
 	t.int("latchkey_lock_waiting", n.LockWaiting.Load())
+	scripts := s.scripts()
+	t.int("latchkey_scripts_running_long", scripts.Long)
+	t.int("latchkey_scripts_evicted", scripts.Evicted)
+	t.int("latchkey_script_rollbacks", scripts.Rollbacks)
+	t.int("latchkey_script_kills", scripts.Killed)
+	t.int("latchkey_script_reruns", scripts.Reruns)
 	if log, ok := s.opt.EffectLog.(interface{ LSN() uint64 }); ok {
 		t.int("latchkey_lsn", int64(log.LSN()))
 	}

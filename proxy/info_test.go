@@ -195,3 +195,30 @@ func TestHumanBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestInfoOfTheRooms: what INFO says of scripts and modules is what the rooms say.
+func TestInfoOfTheRooms(t *testing.T) {
+	c := startServerWith(t, Options{
+		Scripts: func() ScriptStats {
+			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Reruns: 7}
+		},
+		Modules: func() []Module { return []Module{{Name: "limiter", Version: 2}} },
+	}).dial(t)
+	text := c.text("INFO", "memory", "modules", "latchkey")
+	for name, want := range map[string]string{
+		"number_of_cached_scripts":      "1",
+		"used_memory_scripts_eval":      "2048",
+		"used_memory_scripts":           "2048",
+		"used_memory_scripts_human":     "2.00K",
+		"latchkey_scripts_evicted":      "3",
+		"latchkey_scripts_running_long": "4",
+		"latchkey_script_rollbacks":     "5",
+		"latchkey_script_kills":         "6",
+		"latchkey_script_reruns":        "7",
+		"module":                        "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
+	} {
+		if got := infoField(t, text, name); got != want {
+			t.Errorf("INFO says %s:%s, want %s", name, got, want)
+		}
+	}
+}

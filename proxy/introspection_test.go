@@ -199,13 +199,3 @@ func helpLines(reply string) map[string]bool {
 	}
 	return lines
 }
-
-func TestCommandsPage(t *testing.T) {
-	families := append(command.Families(), connectionCommands(), clientCommands(), transactionCommands(), pubsubCommands(), serverCommands(),
-		configCommands(), introspectionCommands(), clusterCommands())
-	table, err := command.NewTable(families...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page(t, "../docs/COMMANDS.md", command.Docs(table))
-}

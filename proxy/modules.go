@@ -37,3 +37,22 @@ func (s *Server) replyModules(c *command.Call) {
 		}
 	}
 }
+
+// ScriptStats is what INFO says of scripts.
+type ScriptStats struct {
+	Cached      int64 // scripts in the cache
+	CachedBytes int64 // of them: sources and, estimated, code
+	Evicted     int64 // scripts that left the cache for others, since the start
+	Long        int64 // running now, for longer than 2 ms
+	Rollbacks   int64 // undone after an uncaught error
+	Killed      int64 // ended from outside or by a limit
+	Reruns      int64 // begun anew because a key they had not declared was held
+}
+
+// scripts are the present counts of scripts.
+func (s *Server) scripts() ScriptStats {
+	if s.opt.Scripts == nil {
+		return ScriptStats{}
+	}
+	return s.opt.Scripts()
+}

@@ -31,6 +31,8 @@ type Options struct {
 	Clock store.Clock
 	// Modules are the loaded modules, for HELLO and INFO; default none.
 	Modules func() []Module
+	// Scripts are the counts of scripts, for INFO; default none.
+	Scripts func() ScriptStats
 	// Version is what `latchkey_version` of INFO says.
 	Version string
 	// Shutdown is called when a client has asked for it (SHUTDOWN); default

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -178,20 +177,4 @@ func field(line, name string) string {
 		}
 	}
 	return fmt.Sprintf("(no field %s in %q)", name, line)
-}
-
-// page compares a generated page with the file on disk, or writes it when
-// LATCHKEY_UPDATE=1.
-func page(t *testing.T, path, want string) {
-	t.Helper()
-	if os.Getenv("LATCHKEY_UPDATE") == "1" {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(got, []byte(want)) {
-		t.Fatalf("%s is not what the command table says (%v); rewrite it with LATCHKEY_UPDATE=1", path, err)
-	}
 }

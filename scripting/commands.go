@@ -232,7 +232,6 @@ const (
 	unknownCommand  = "ERR Unknown Redis command called from script"
 	wrongArity      = "ERR Wrong number of args calling Redis command from script"
 	notFromScripts  = "ERR This Redis command is not allowed from script"
-	oomAtStart      = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	notBusy         = "NOTBUSY No scripts in execution right now."
 	killedByCommand = "Script killed by user with SCRIPT KILL."
 )
@@ -264,12 +263,16 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	if c.Tx.Clash() {
 		return errRerun
 	}
+	if spec.Flags&command.Write != 0 && sc.inner.Failed() != command.ErrOOM {
+		c.S.AllowOOM = true // it has written, and is not stopped half way
+	}
 	return nil
 }
 
 func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly bool) {
-	if s.Flags&(HasShebang|AllowOOM|NoWrites) == HasShebang && c.E.Store.OverLimit() {
-		c.Err(oomAtStart)
+	oom := !c.S.AllowOOM && c.E.Store.OverLimit()
+	if oom && s.Flags&(HasShebang|AllowOOM|NoWrites) == HasShebang {
+		c.Err(command.ErrOOM)
 		return
 	}
 	sc, _ := r.calls.Get().(*scriptCall)
@@ -278,6 +281,7 @@ func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly b
 		sc.Caller = sc
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
+		sc.CheckACL = sc.checkACL
 	}
 	settings := r.settings.Load()
 	sc.outer, sc.script = c, s
@@ -287,12 +291,13 @@ func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly b
 		sc.Done, sc.Gone = w.Done, store.ErrCancelled
 	}
 	// SELECT and the like last until the script's end.
-	db, denied := c.S.DB, c.S.Denied
+	db, denied, allowOOM := c.S.DB, c.S.Denied, c.S.AllowOOM
+	c.S.AllowOOM = !oom || s.Flags&AllowOOM != 0
 	if readOnly || s.Flags&NoWrites != 0 {
 		c.S.Denied = command.ErrReadOnlyScript
 	}
 	err := r.engine.Run(s, &sc.Invocation, c.Reply)
-	c.S.DB, c.S.Denied = db, denied
+	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	sc.outer, sc.script, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil
 	sc.inner = command.Call{}
 	r.calls.Put(sc)
@@ -374,6 +379,16 @@ func (sc *scriptCall) ended() {
 		r.OnLong(false)
 	}
 	<-r.permits
+}
+
+// checkACL is redis.acl_check_cmd: there is but the default user, who may run
+// every command that there is.
+func (sc *scriptCall) checkACL(argv [][]byte) (allowed, known bool) {
+	spec := sc.outer.E.Table.Lookup(argv[0])
+	if spec != nil && len(spec.Sub) != 0 && len(argv) > 1 {
+		spec = spec.SubByName(argv[1])
+	}
+	return spec != nil, spec != nil
 }
 
 func (sc *scriptCall) fence() (int64, error) { return sc.outer.Tx.Fence(), nil }

@@ -96,6 +96,15 @@ func (r *rooms) modules() []proxy.Module {
 	return out
 }
 
+// scriptStats is what INFO says of scripts.
+func (r *rooms) scriptStats() proxy.ScriptStats {
+	cache := r.scripts.Engine().Cache().Stats()
+	return proxy.ScriptStats{
+		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
+		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(), Reruns: r.scripts.Reruns.Load(),
+	}
+}
+
 // loadModules loads what loadmodule names.
 func (r *rooms) loadModules(cfg *config.Config, t *command.Table) error {
 	for _, line := range cfg.Lines("loadmodule") {

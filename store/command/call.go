@@ -30,6 +30,10 @@ type Session struct {
 	NoTouch bool
 	// InMulti: the command runs as part of EXEC.
 	InMulti bool
+	// AllowOOM: commands that may need memory run though maxmemory is reached. A
+	// transaction or a script that began below the limit, has written already, or
+	// says that it may (allow-oom), is not stopped half way, as in Redis.
+	AllowOOM bool
 	// Denied holds the reason for which writes are refused in this session, as
 	// the text of an error reply; "" when they are not (read-only scripts).
 	Denied string

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/latchkey-proxy/latchkey/proxy"
+	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// TestCommandsPage keeps docs/COMMANDS.md as the table of all rooms together
+// says. LATCHKEY_UPDATE=1 writes it anew.
+func TestCommandsPage(t *testing.T) {
+	const path = "../../docs/COMMANDS.md"
+	log := slog.New(slog.DiscardHandler)
+	cfg := config.New()
+	r, err := openRooms(cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	s, err := proxy.New(proxy.Options{Config: cfg, Families: r.families(), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(0)
+	want := command.Docs(s.Engine().Table)
+	if os.Getenv("LATCHKEY_UPDATE") == "1" {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the command table says; rewrite it with LATCHKEY_UPDATE=1 (-table +page):\n%s", path, diff)
+	}
+}
