@@ -3,6 +3,7 @@ package histories
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +106,7 @@ func (s *server) besideScript(script []string) time.Duration {
 		word := strconv.Itoa(i) + " "
 		var c *client
 		if i == 0 {
-			c = s.behind(holder)
+			c = s.behind()
 		} else {
 			c = s.queue("APPEND", "slow", word)
 		}
@@ -148,11 +149,11 @@ func (s *server) besideScript(script []string) time.Duration {
 	return all[n-1]
 }
 
-// behind returns a client that waits for the key "slow", once the script of
-// holder holds it.
-func (s *server) behind(holder *client) *client {
+// behind returns a client that waits for the key "slow", once the script holds
+// it.
+func (s *server) behind() *client {
 	s.t.Helper()
-	for {
+	for begun := time.Now(); ; {
 		c := s.dial()
 		if err := c.send("GET", "slow"); err != nil {
 			s.t.Fatal(err)
@@ -172,6 +173,10 @@ func (s *server) behind(holder *client) *client {
 					c.peeking = answered
 					return c
 				}
+				if time.Since(begun) > holdFor {
+					s.t.Fatalf("nobody stands in the queue of the script's key %v after the script was sent: it does not hold its key, or it holds up those who do not want it", holdFor)
+				}
+				runtime.Gosched()
 			}
 		}
 		c.conn.Close()
