@@ -10,8 +10,8 @@ package glob
 //
 // As in redis-server: an empty s is matched by the empty pattern only, not by *; a class without its closing
 // bracket ends with the pattern; in [a-] the closing bracket is the end of the range; bytes from 0x80 sort
-// below 0x00 in ranges; an escaped byte in a class keeps its case under nocase. Unlike redis-server, which
-// answers no to patterns with more than 1,000 stars, there is no limit on their number.
+// below 0x00 in ranges; an escaped byte in a class keeps its case under nocase; nothing is matched beyond the
+// 1,000th star that is not the last element.
 func Match[P, S ~string | ~[]byte](pattern P, s S, nocase bool) bool {
 	if len(s) == 0 {
 		return len(pattern) == 0
@@ -19,14 +19,19 @@ func Match[P, S ~string | ~[]byte](pattern P, s S, nocase bool) bool {
 	// Every element but * takes exactly one byte. So after a mismatch only the most recent * needs to be
 	// tried again one byte further on: what an earlier * could gain, the later one can swallow as well.
 	p, i := 0, 0
-	retryPattern, retryFrom := -1, 0
+	retryPattern, retryFrom, stars := -1, 0, 0
 	for i < len(s) {
 		if p < len(pattern) && pattern[p] == '*' {
-			p++
+			for p < len(pattern) && pattern[p] == '*' {
+				p++
+			}
 			if p == len(pattern) {
 				return true
 			}
 			retryPattern, retryFrom = p, i
+			if stars++; stars > maxStars {
+				return false
+			}
 			continue
 		}
 		if p < len(pattern) {
@@ -47,6 +52,9 @@ func Match[P, S ~string | ~[]byte](pattern P, s S, nocase bool) bool {
 	}
 	return p == len(pattern)
 }
+
+// maxStars is how many stars redis-server follows.
+const maxStars = 1000
 
 // matchOne matches c against the element at pattern[p], which is not *, and returns where the next begins.
 func matchOne[P ~string | ~[]byte](pattern P, p int, c byte, nocase bool) (ok bool, next int) {

@@ -103,8 +103,27 @@ func TestLinear(t *testing.T) {
 	if Match(strings.Repeat("a*", 2000)+"b", strings.Repeat("a", 20000), false) {
 		t.Error("matched")
 	}
-	if !Match(strings.Repeat("a*", 2000)+"b", strings.Repeat("a", 20000)+"b", false) {
+	if !Match(strings.Repeat("a*", 1000)+"b", strings.Repeat("a", 20000)+"b", false) {
 		t.Error("did not match")
+	}
+}
+
+// TestMaxStars is redis-server 7.0.15's bound: KEYS with a thousand "*?" finds a
+// key of 50,000 bytes, with one more it finds nothing.
+func TestMaxStars(t *testing.T) {
+	s := strings.Repeat("a", 5000)
+	for _, c := range []struct {
+		pattern string
+		want    bool
+	}{
+		{strings.Repeat("*?", 1000), true},
+		{strings.Repeat("*?", 1001), false},
+		{strings.Repeat("*a", 1000) + "*", true},
+		{strings.Repeat("**?", 1000), true},
+	} {
+		if got := Match(c.pattern, s, false); got != c.want {
+			t.Errorf("%d bytes of %.6s...: %v, want %v", len(c.pattern), c.pattern, got, c.want)
+		}
 	}
 }
 
