@@ -40,7 +40,7 @@ type client struct {
 	watcher  store.Watcher
 	subs     subscriptions
 	own      ownPushes
-	ahead    [32][]byte // scratch of touchAhead
+	ahead    [32][]byte  // scratch of touchAhead
 	forwards []forwarded // replies to come from the upstream, by place in w
 	reply    replyMode
 	quitting bool // close after what has been answered is written

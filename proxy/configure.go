@@ -22,6 +22,7 @@ func (s *Server) configure() error {
 		"proto-max-bulk-len":         func() { s.engine.MaxValue.Store(s.cfg.Memory("proto-max-bulk-len")) },
 		"slowlog-log-slower-than":    s.watchSlow,
 		"latency-monitor-threshold":  s.watchSlow,
+		"transaction-max-memory":     func() { s.engine.MaxWeight.Store(s.cfg.Memory("transaction-max-memory")) },
 		"client-query-memory-limit":  func() { s.maxQueries.Store(s.cfg.Memory("client-query-memory-limit")) },
 		"client-query-buffer-limit":  func() { s.maxQuery.Store(s.cfg.Memory("client-query-buffer-limit")) },
 		"client-output-buffer-limit": s.applyBufferLimits,

@@ -145,3 +145,26 @@ func TestManyPatternsAreLeftInLinearTime(t *testing.T) {
 		t.Errorf("leaving %d patterns took %v, want well below 3s: the time must not grow with their square", patterns, took)
 	}
 }
+
+// The effects of a transaction that overwrites a key again and again are held
+// until it ends: transaction-max-memory bounds them.
+func TestATransactionIsBoundedInMemory(t *testing.T) {
+	s := startServer(t)
+	c := s.dial(t)
+	c.want("CONFIG SET transaction-max-memory 1mb", "+OK")
+	c.want("MULTI", "+OK")
+	value := strings.Repeat("v", 600<<10)
+	for range 4 {
+		c.send("SET", "k", value)
+		if got := c.read(); got != "+QUEUED" {
+			t.Fatal(got)
+		}
+	}
+	c.want("EXEC", "*[+OK +OK -"+command.ErrTxTooLarge+" -"+command.ErrTxTooLarge+"]")
+	c.want("STRLEN k", fmt.Sprintf(":%d", len(value)))
+	// A transaction that was undone weighs nothing in the next.
+	c.want("MULTI", "+OK")
+	c.want("APPEND k x", "+QUEUED")
+	c.want("GETDEL k2", "+QUEUED")
+	c.want("EXEC", fmt.Sprintf("*[:%d (nil)]", len(value)+1))
+}

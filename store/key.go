@@ -1,6 +1,9 @@
 package store
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // Key is a transaction's handle of one acquired key. It lives until the
 // transaction ends. Reads see what the transaction itself has written.
@@ -334,7 +337,7 @@ func (k *Key) Append(v []byte) int {
 		k.private = true
 	}
 	e.raw = true
-	k.tx.effects = append(k.tx.effects, Effect{Op: OpAppend, DB: k.logical, Key: k.name, Value: e.str[old:need:need]})
+	k.tx.effects = append(k.tx.effects, Effect{Op: OpAppend, DB: k.logical, Key: k.name, Value: k.told(e.str[old:need:need])})
 	return need
 }
 
@@ -381,12 +384,23 @@ func (k *Key) SetRange(off int, v []byte) int {
 	}
 	copy(e.str[off:], v)
 	e.raw = true
-	k.tx.effects = append(k.tx.effects, Effect{Op: OpSetRange, DB: k.logical, Key: k.name, Value: e.str[off:need:need], N: int64(off)})
+	k.tx.effects = append(k.tx.effects, Effect{Op: OpSetRange, DB: k.logical, Key: k.name, Value: k.told(e.str[off:need:need]), N: int64(off)})
 	return len(e.str)
+}
+
+// told is what an effect says of a part of the value. In a transaction that may
+// run for long it is a copy: a view would keep every array alive that the value
+// has ever outgrown.
+func (k *Key) told(part []byte) []byte {
+	if k.tx.mode == short {
+		return part
+	}
+	return append(make([]byte, 0, len(part)), part...)
 }
 
 // saveBytes makes an undo record of bytes that are about to be overwritten.
 func (k *Key) saveBytes(at []byte) {
+	k.tx.weigh(len(at) + int(unsafe.Sizeof(undo{})))
 	k.tx.undo = append(k.tx.undo, undo{k: k, at: at, old: append(make([]byte, 0, len(at)), at...)})
 }
 

@@ -21,7 +21,8 @@ type Event struct {
 	Class   uint32 // of a keyspace event: the sink's flag bits
 	Channel []byte
 	Payload []byte
-	Do      func()
+	// Do is what EventDo calls. Its Payload is only what the transaction weighs it by.
+	Do func()
 	// Origin is who caused the event, for the sink; nil: nobody in particular.
 	Origin any
 }

@@ -4,12 +4,14 @@ package store
 type Savepoint struct {
 	undo, journal, effects, events int
 	epoch                          uint32
+	weight                         int64
 }
 
 // Savepoint opens a savepoint. Savepoints nest; each is ended by Release or by
 // RollbackTo, the innermost first.
 func (tx *Tx) Savepoint() Savepoint {
-	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), tx.epoch}
+	tx.Weight() // all effects so far
+	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), tx.epoch, tx.weight}
 	tx.nextEpoch++
 	tx.epoch = tx.nextEpoch
 	return sp
@@ -47,6 +49,7 @@ func (tx *Tx) RollbackTo(sp Savepoint) {
 	tx.effects = tx.effects[:sp.effects]
 	clear(tx.events[sp.events:])
 	tx.events = tx.events[:sp.events]
+	tx.weight, tx.weighed = sp.weight, sp.effects
 	tx.epoch = sp.epoch
 }
 

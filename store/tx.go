@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // ErrConflict: a key that was not acquired in the beginning is held by another
@@ -57,6 +58,8 @@ type Tx struct {
 	nextEpoch uint32
 	effects   []Effect
 	events    []Event
+	weight    int64 // see Weight
+	weighed   int   // how many effects it counts
 
 	// Whole databases changed by this transaction (alone only).
 	flushed []bool  // by physical database
@@ -576,7 +579,10 @@ func (tx *Tx) Fence() int64 { return tx.s.fence.draw() }
 func (tx *Tx) LSN() uint64 { return tx.lsn }
 
 // Emit puts an event into the outbox. Its bytes must be the event's own.
-func (tx *Tx) Emit(ev Event) { tx.events = append(tx.events, ev) }
+func (tx *Tx) Emit(ev Event) {
+	tx.weigh(int(unsafe.Sizeof(ev)) + len(ev.Channel) + len(ev.Payload))
+	tx.events = append(tx.events, ev)
+}
 
 // FlushStats adds Hits and Misses to the store's counters.
 func (tx *Tx) FlushStats() {
@@ -747,6 +753,7 @@ func (tx *Tx) end() {
 	tx.events = drop(tx.events)
 	tx.flushed, tx.dbmap = nil, nil
 	tx.epoch, tx.nextEpoch = 0, 0
+	tx.weight, tx.weighed = 0, 0
 	tx.now = 0
 	if tx.started.Load() != 0 {
 		tx.started.Store(0)

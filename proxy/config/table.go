@@ -116,6 +116,8 @@ func clientDirectives() []Directive {
 			Summary: "Bytes that one client's unfinished command may hold before the client is disconnected."},
 		{Name: "client-query-memory-limit", Group: g, Kind: Memory, Default: "1073741824", Min: 1 << 20, Max: maxInt64, Mutable: true,
 			Summary: "Bytes that the unfinished commands of all clients may hold together. latchkey's own: without it maxclients times client-query-buffer-limit would be the bound."},
+		{Name: "transaction-max-memory", Group: g, Kind: Memory, Default: "536870912", Min: 1 << 20, Max: maxInt64, Mutable: true,
+			Summary: "Bytes that the changes and messages of one script or MULTI may take until it ends; further commands in it are answered with -OOM. A script that overwrites one key again and again would otherwise take all memory, though it leaves one value."},
 		{Name: "client-output-buffer-limit", Group: g, Kind: BufferLimits, Mutable: true,
 			Default: "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
 			Summary: "For the classes normal, replica (or slave) and pubsub: bytes of unsent replies at which a client is disconnected at once, bytes at which it is after so many seconds, and the seconds; 0 is no limit. Classes not named keep theirs. The replica class is without effect."},

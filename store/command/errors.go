@@ -26,6 +26,7 @@ const (
 	ErrTimeout         = "ERR timeout is not a float or out of range"
 	ErrNegativeTimeout = "ERR timeout is negative"
 	ErrOOM             = "OOM command not allowed when used memory > 'maxmemory'."
+	ErrTxTooLarge      = "OOM the changes of this script or transaction take more than transaction-max-memory"
 	ErrMisconf         = "MISCONF Errors writing to the AOF file: the write was undone"
 	ErrBusyKey         = "BUSYKEY Target key name already exists."
 	ErrBusyScript      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."

@@ -39,6 +39,9 @@ type Engine struct {
 	Hold    func(c *Call) (held bool, err error)
 	// OnError is told the text of every error reply (INFO errorstats).
 	OnError func(msg string)
+	// MaxWeight is how many bytes a transaction of several commands may hold until
+	// it ends (transaction-max-memory); 0: no limit.
+	MaxWeight atomic.Int64
 	// MaxValue is the largest string a command may build (proto-max-bulk-len).
 	MaxValue atomic.Int64
 }
@@ -202,6 +205,12 @@ func (e *Engine) Exec(c *Call) {
 		return
 	}
 	if (c.Spec.Access == Alone || c.Spec.Outside) && c.Tx.RequireAll() != nil {
+		return
+	}
+	if limit := e.MaxWeight.Load(); limit > 0 && c.Tx.Weight() > limit {
+		c.Spec.usage.Rejected.Add(1)
+		c.Err(ErrTxTooLarge)
+		e.failed(ErrTxTooLarge)
 		return
 	}
 	sp := c.Tx.Savepoint()
