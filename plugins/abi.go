@@ -24,6 +24,19 @@ const (
 	codeInvalid   = -103
 )
 
+// hostCall is what a call of a host function costs in units of fuel; beside it,
+// byteCost bytes that are moved cost a unit.
+const (
+	hostCall = 100
+	byteCost = 4
+)
+
+// What one call may have the host keep until it commits.
+const (
+	maxWritten = 256 << 20 // bytes of values
+	maxReplied = 256 << 20 // bytes of the reply
+)
+
 // hostFunc is one function of the ABI. Its parameters stand in stack as wazero
 // passes them; its result, if it has one, goes to stack[0].
 type hostFunc struct {
@@ -70,6 +83,7 @@ func (h *Host) exportABI(ctx context.Context) error {
 					// no transaction to act in.
 					panic(&trap{"a host function was called outside of a command"})
 				}
+				in.charge(hostCall)
 				call(in, stack)
 			}), f.params, f.results).Export(f.name)
 		}
@@ -97,6 +111,7 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 	if !ok {
 		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
 	}
+	in.charge(int64(len(b)) / byteCost)
 	return b
 }
 
@@ -104,6 +119,7 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
 	name := in.bytes(ptr, length)
 	c := in.call
+	in.charge(int64(len(in.declared)))
 	declared := false
 	for _, p := range in.declared {
 		if bytes.Equal(c.Args[p.Index], name) {

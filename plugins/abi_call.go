@@ -5,8 +5,11 @@ import (
 	"log/slog"
 )
 
-// maxLogLine bounds what a guest writes to the log in one line, in bytes.
-const maxLogLine = 1024
+// What a guest may write to the log.
+const (
+	maxLogLine  = 1024 // bytes of a line
+	maxLogLines = 100  // lines of a call
+)
 
 // callFunctions tell a guest about the call it is in.
 var callFunctions = []*hostFunc{
@@ -30,6 +33,9 @@ var callFunctions = []*hostFunc{
 				level = slog.LevelWarn
 			}
 			text := in.bytes(stack[1], stack[2])
+			if in.logged++; in.logged > maxLogLines {
+				return
+			}
 			in.m.host.opt.Log.Log(context.Background(), level, "from a plugin", "module", in.m.man.Name, "text", string(text[:min(len(text), maxLogLine)]))
 		},
 	},

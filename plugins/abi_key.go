@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -193,6 +194,9 @@ func (in *instance) setString(k *store.Key, value []byte, ttl store.TTL) int32 {
 		return codeOOM
 	case limit > 0 && int64(len(value)) > limit:
 		return codeInvalid
+	}
+	if in.written += int64(len(value)); in.written > maxWritten {
+		panic(&trap{fmt.Sprintf("a call writes more than %d MiB", maxWritten>>20)})
 	}
 	k.SetString(value, ttl)
 	in.call.Notify(store.NotifyString, "set", k)

@@ -1,22 +1,55 @@
 package plugins
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// maxReplies bounds the elements of one aggregate reply.
-const maxReplies = 1 << 20
+// Bounds of aggregate replies.
+const (
+	maxReplies = 1 << 20 // elements of one
+	maxNesting = 32      // how deep they nest
+)
 
-// reply counts a reply, and whether it may be given.
-func (in *instance) reply(opens int) command.Reply {
-	if in.need <= 0 {
+// maxErrorText is how much of an error reply's text is used, in bytes.
+const maxErrorText = 4096
+
+// replyHead is what a reply counts for beside its bytes.
+const replyHead = 16
+
+// reply counts a reply of that many bytes that opens room for others, and says
+// where to write it.
+func (in *instance) reply(opens, bytes int) command.Reply {
+	for len(in.open) > 0 && in.open[len(in.open)-1] == 0 {
+		in.open = in.open[:len(in.open)-1]
+	}
+	if len(in.open) == 0 {
 		panic(&trap{"more replies than one, or than the aggregate has elements"})
 	}
-	in.need += opens - 1
+	in.open[len(in.open)-1]--
+	if opens > 0 {
+		if len(in.open) > maxNesting {
+			panic(&trap{fmt.Sprintf("aggregate replies nest deeper than %d", maxNesting)})
+		}
+		in.open = append(in.open, opens)
+	}
+	if in.replied += int64(bytes) + replyHead; in.replied > maxReplied {
+		panic(&trap{fmt.Sprintf("the reply is larger than %d MiB", maxReplied>>20)})
+	}
 	return in.call.Reply
+}
+
+// complete tells whether every reply that was opened has all its elements.
+func (in *instance) complete() bool {
+	for _, n := range in.open {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // count checks the number of elements of an aggregate.
@@ -33,19 +66,19 @@ func count(n uint64, per int) int {
 var replyFunctions = []*hostFunc{
 	{
 		name: "reply_null", doc: "reply_null(). Null.",
-		call: func(in *instance, _ []uint64) { in.reply(0).Null() },
+		call: func(in *instance, _ []uint64) { in.reply(0, 0).Null() },
 	},
 	{
 		name: "reply_int", params: types(i64), doc: "reply_int(n). An integer.",
-		call: func(in *instance, stack []uint64) { in.reply(0).Int(int64(stack[0])) },
+		call: func(in *instance, stack []uint64) { in.reply(0, 0).Int(int64(stack[0])) },
 	},
 	{
 		name: "reply_double", params: types(f64), doc: "reply_double(f). A double; in RESP2 a bulk.",
-		call: func(in *instance, stack []uint64) { in.reply(0).Double(math.Float64frombits(stack[0])) },
+		call: func(in *instance, stack []uint64) { in.reply(0, 0).Double(math.Float64frombits(stack[0])) },
 	},
 	{
 		name: "reply_bool", params: types(i32), doc: "reply_bool(b). True or false; in RESP2 1 or 0.",
-		call: func(in *instance, stack []uint64) { in.reply(0).Bool(uint32(stack[0]) != 0) },
+		call: func(in *instance, stack []uint64) { in.reply(0, 0).Bool(uint32(stack[0]) != 0) },
 	},
 	{
 		name: "reply_simple", params: types(i32, i32), doc: "reply_simple(text, len). A status such as OK; no CR or LF.",
@@ -54,19 +87,22 @@ var replyFunctions = []*hostFunc{
 			if strings.ContainsAny(text, "\r\n") {
 				panic(&trap{"a status reply has a line break in it"})
 			}
-			in.reply(0).Status(text)
+			in.reply(0, len(text)).Status(text)
 		},
 	},
 	{
 		name: "reply_bulk", params: types(i32, i32), doc: "reply_bulk(bytes, len). A string.",
-		call: func(in *instance, stack []uint64) { in.reply(0).Bulk(in.bytes(stack[0], stack[1])) },
+		call: func(in *instance, stack []uint64) {
+			b := in.bytes(stack[0], stack[1])
+			in.reply(0, len(b)).Bulk(b)
+		},
 	},
 	{
 		name: "reply_error", params: types(i32, i32), doc: "reply_error(text, len). An error; its first word is the code. Everything the command has written is undone.",
 		call: func(in *instance, stack []uint64) {
 			text := string(in.bytes(stack[0], stack[1]))
-			in.reply(0)
-			in.failed = text
+			in.reply(0, 0)
+			in.failed = text[:min(len(text), maxErrorText)]
 			if text == "" {
 				in.failed = "ERR"
 			}
@@ -76,21 +112,21 @@ var replyFunctions = []*hostFunc{
 		name: "reply_array", params: types(i32), doc: "reply_array(n). Opens an array: n replies follow.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 1)
-			in.reply(n).Array(n)
+			in.reply(n, 0).Array(n)
 		},
 	},
 	{
 		name: "reply_map", params: types(i32), doc: "reply_map(n). Opens a map: 2n replies follow.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 2)
-			in.reply(n).Map(n / 2)
+			in.reply(n, 0).Map(n / 2)
 		},
 	},
 	{
 		name: "reply_set", params: types(i32), doc: "reply_set(n). Opens a set: n replies follow.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 1)
-			in.reply(n).Set(n)
+			in.reply(n, 0).Set(n)
 		},
 	},
 }

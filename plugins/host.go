@@ -218,8 +218,26 @@ func (h *Host) load(t *command.Table, path string, wasm []byte, args []string) e
 	}
 	h.modules[man.Name] = m
 	h.opt.Log.Info("module loaded", "module", man.Name, "version", man.Version.String(), "path", path,
-		"commands", len(man.Commands), "reads", man.Capabilities.Read, "writes", man.Capabilities.Write)
+		"commands", len(man.Commands), "reads", prefixes(man.Capabilities.Read), "writes", prefixes(man.Capabilities.Write))
 	return nil
+}
+
+// prefixes are the keys that a capability grants, in words.
+func prefixes(list []string) string {
+	if slices.Contains(list, "") {
+		return "every key"
+	}
+	if len(list) == 0 {
+		return "no key"
+	}
+	var b strings.Builder
+	for i, p := range list {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%q", p)
+	}
+	return b.String()
 }
 
 // ErrNoSuchModule is what Unload answers for a name it does not know.

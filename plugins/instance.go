@@ -38,10 +38,15 @@ type instance struct {
 	// Of the call that is bound; call is nil in between.
 	call     *command.Call
 	declared []command.Position
-	need     int // replies that are still to come
+	open     []int // of each reply that is open, how many are still to come in it
 	failed   string
 	began    time.Time
-	spent    int64
+	slice    int64 // fuel granted last
+	spent    int64 // fuel of the slices before it
+	hosted   int64 // what host functions cost since the clock was last looked at
+	written  int64 // bytes of values written
+	replied  int64 // bytes of the reply
+	logged   int   // lines written to the log
 }
 
 // trap ends a guest's call from within a host function.
@@ -89,8 +94,12 @@ func (m *module) instantiate() (in *instance, err error) {
 
 func (in *instance) close() { in.guest.Close(in) }
 
-// take returns an instance that is ready, makes one, or waits for one. It is
-// called with no key of this module's held beyond those of the call.
+// take returns an instance that is ready, makes one, or waits for one.
+//
+// Whoever waits here holds the keys of its call. It cannot wait in a circle:
+// an instance is taken after all keys of a call are held, the guest never waits
+// for another key or instance, and it is ended when its time is up. So every
+// holder of an instance goes on, whoever waits for its keys.
 func (m *module) take(c *command.Call) (*instance, error) {
 	select {
 	case in := <-m.ready:
@@ -101,25 +110,32 @@ func (m *module) take(c *command.Call) (*instance, error) {
 	case in := <-m.ready:
 		return in, nil
 	case m.slots <- struct{}{}:
-		in, err := m.instantiate()
-		if err != nil {
-			<-m.slots
-		}
-		return in, err
+		return m.fill()
 	default:
 	}
-	// All instances are in use. Whoever waits here holds keys, so it must not
-	// wait for long: an instance is held for MaxTime at most.
+	// All instances are in use, each for MaxTime at most; others wait for the
+	// keys of this call, so it does not wait for longer.
 	timer := time.NewTimer(time.Duration(m.host.maxTime.Load()))
 	defer timer.Stop()
 	select {
 	case in := <-m.ready:
 		return in, nil
+	case m.slots <- struct{}{}: // an instance trapped and left its place
+		return m.fill()
 	case <-done(c):
 		return nil, errors.New("the client is gone")
 	case <-timer.C:
 		return nil, fmt.Errorf("all %d instances are busy", cap(m.slots))
 	}
+}
+
+// fill makes an instance in a slot that was just taken.
+func (m *module) fill() (*instance, error) {
+	in, err := m.instantiate()
+	if err != nil {
+		<-m.slots
+	}
+	return in, err
 }
 
 // done is closed when the client that a call is for was killed or is gone.
@@ -134,12 +150,15 @@ func done(c *command.Call) <-chan struct{} {
 func (m *module) give(in *instance) {
 	m.mu.Lock()
 	closed := m.closed
+	if !closed {
+		// Under the lock, lest close has emptied ready before. It has room for
+		// all instances there can be.
+		m.ready <- in
+	}
 	m.mu.Unlock()
 	if closed {
 		m.discard(in)
-		return
 	}
-	m.ready <- in
 }
 
 // discard ends an instance whose memory cannot be trusted any more.
@@ -171,7 +190,7 @@ func (m *module) run(c *command.Call, id int32) {
 		c.Err("PLUGINERR " + m.man.Name + ": " + err.Error())
 		return
 	}
-	failed, need := in.failed, in.need
+	failed, complete := in.failed, in.complete()
 	in.unbind()
 	m.give(in)
 	switch {
@@ -179,7 +198,7 @@ func (m *module) run(c *command.Call, id int32) {
 		m.errors.Add(1)
 		c.Reply.Rewind(mark)
 		c.Err(failed)
-	case need != 0:
+	case !complete:
 		m.errors.Add(1)
 		c.Reply.Rewind(mark)
 		c.Err("PLUGINERR " + m.man.Name + ": the reply is not complete")
@@ -188,14 +207,16 @@ func (m *module) run(c *command.Call, id int32) {
 
 // run calls the guest. An error means that the instance must go.
 func (in *instance) run(c *command.Call, id int32) error {
-	in.call, in.need, in.failed, in.spent = c, 1, "", 0
+	in.call, in.failed = c, ""
+	in.open = append(in.open[:0], 1)
+	in.spent, in.hosted, in.written, in.replied, in.logged = 0, 0, 0, 0, 0
 	in.began = time.Now()
 	var err error
 	if in.declared, err = c.Spec.AppendKeys(in.declared[:0], c.Args); err != nil {
 		in.failed = command.ErrSyntax
 		return nil
 	}
-	in.fuel.Set(fuelSlice)
+	in.fuel.Set(uint64(in.grant()))
 	if err := in.writeFrame(c.Args); err != nil {
 		return err
 	}
@@ -287,9 +308,26 @@ func (in *instance) refill(left int64) int64 {
 	if left == fuel.DepthExceeded {
 		panic(&trap{"calls are nested too deeply"})
 	}
-	in.spent += fuelSlice
+	in.spent += in.slice
+	in.mayGoOn()
+	return in.grant()
+}
+
+// grant is the next slice of fuel: as much as the manifest leaves, a slice at
+// most.
+func (in *instance) grant() int64 {
+	in.slice = fuelSlice
+	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil {
+		in.slice = min(in.slice, limit-in.spent)
+	}
+	return in.slice
+}
+
+// mayGoOn ends a call that has run for too long, or that nobody waits for.
+func (in *instance) mayGoOn() {
+	in.hosted = 0
 	runtime.Gosched()
-	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent > limit {
+	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent >= limit {
 		panic(&trap{fmt.Sprintf("out of fuel: more than the %d units of its manifest", limit)})
 	}
 	if limit := time.Duration(in.m.host.maxTime.Load()); time.Since(in.began) > limit {
@@ -302,7 +340,15 @@ func (in *instance) refill(left int64) int64 {
 		default:
 		}
 	}
-	return fuelSlice
+}
+
+// charge counts what a host function does, in units of fuel, so that a guest
+// which does little but call them is asked as often as one that computes. It
+// costs the guest no fuel of its manifest.
+func (in *instance) charge(units int64) {
+	if in.hosted += units; in.hosted >= fuelSlice {
+		in.mayGoOn()
+	}
 }
 
 // reason is an error of wazero in the words of the trap behind it, on one line.
