@@ -14,7 +14,7 @@ type Blocked struct {
 	tx      *Tx
 	state   atomic.Int32
 	granted chan struct{}
-	lock    *keyLock // handed over
+	lock    *keyLock // handed over; nil after a SWAPDB, when all must be looked at anew
 	sh      *shard
 	refs    []blockedRef
 }
@@ -63,11 +63,7 @@ const (
 // The names must live until Await returns.
 func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
 	s := tx.s
-	b := &Blocked{tx: tx, granted: make(chan struct{}, 1)}
-	for _, name := range names {
-		phys, hash := s.physical(db), s.hash(name)
-		b.refs = append(b.refs, blockedRef{&s.shards[hash>>(64-shardBits)], hash, phys, db, name})
-	}
+	b := &Blocked{tx: tx, granted: make(chan struct{}, 1), refs: make([]blockedRef, len(names))}
 	var timeout <-chan time.Time
 	if w != nil && w.Timeout > 0 {
 		timer := time.NewTimer(w.Timeout)
@@ -110,7 +106,7 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 			return tx.Commit()
 		}
 		if !registered {
-			b.register() // before the locks go, so that no signal is missed
+			b.register(db, names) // before the locks go, so that no signal is missed
 			registered = true
 			s.Counter.BlockedClients.Add(1)
 		}
@@ -119,7 +115,13 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 		if err := b.wait(w, timeout); err != nil {
 			return err
 		}
-		handed = b.adopt()
+		if handed = b.lock != nil; handed {
+			handed = b.adopt()
+			continue
+		}
+		b.unregister()
+		registered = false
+		s.Counter.BlockedClients.Add(-1)
 	}
 }
 
@@ -140,8 +142,10 @@ func (b *Blocked) wait(w *Wait, timeout <-chan time.Time) error {
 	if !b.state.CompareAndSwap(blockedWaiting, blockedGone) {
 		// A key was handed over in the same moment: pass it on.
 		<-b.granted
-		b.adoptLock()
-		b.tx.Rollback()
+		if b.lock != nil {
+			b.adoptLock()
+			b.tx.Rollback()
+		}
 	}
 	return err
 }
@@ -201,7 +205,14 @@ func (b *Blocked) adopt() bool {
 	return true
 }
 
-func (b *Blocked) register() {
+// register queues b for its keys, where they are now. Its transaction holds them,
+// so no SWAPDB can run meanwhile.
+func (b *Blocked) register(db int, names [][]byte) {
+	s := b.tx.s
+	for i, name := range names {
+		hash := s.hash(name)
+		b.refs[i] = blockedRef{&s.shards[hash>>(64-shardBits)], hash, s.physical(db), db, name}
+	}
 	for _, r := range b.refs {
 		r.sh.latch.Lock()
 		h := lockHash(r.hash, r.db)
@@ -274,6 +285,31 @@ func (sh *shard) blockedOn(k *Key) []*Blocked {
 		return nil
 	}
 	return append([]*Blocked(nil), bk.queue...)
+}
+
+// lookAnew wakes b without a key, for it to begin again. Under the latch of one of
+// its queues.
+func (b *Blocked) lookAnew() {
+	if b.state.CompareAndSwap(blockedWaiting, blockedGranted) {
+		b.granted <- struct{}{}
+	}
+}
+
+// wakeSwapped wakes the commands blocked on keys of exchanged databases: they
+// stand in the queue of another database than the one they mean. Under the latch.
+func (sh *shard) wakeSwapped(before, after []int32) {
+	for _, bk := range sh.blocked {
+		for ; bk != nil; bk = bk.next {
+			for _, b := range bk.queue {
+				for _, r := range b.refs {
+					if before[r.logical] != after[r.logical] {
+						b.lookAnew()
+						break
+					}
+				}
+			}
+		}
+	}
 }
 
 // wakeShort hands a key that has no lock to the first blocked command. Under

@@ -132,6 +132,7 @@ func (tx *Tx) installWhole() {
 		for i := range s.shards {
 			s.shards[i].latch.Lock()
 			s.shards[i].moveWatched(s.dbmap, tx.dbmap)
+			s.shards[i].wakeSwapped(s.dbmap, tx.dbmap)
 			s.shards[i].latch.Unlock()
 		}
 		for logical, phys := range tx.dbmap {

@@ -18,6 +18,7 @@ var blockedTests = []test{
 	{name: "blocked on several keys", run: testBlockedOnMany},
 	{name: "a blocked command times out", run: testBlockedTimeout},
 	{name: "a blocked command is cancelled, or unblocked", run: testBlockedCancelled},
+	{name: "a blocked command stays with its logical database", run: testBlockedSwap},
 	{name: "the gate waits for who was handed a key", run: testGateAfterHandOver},
 }
 
@@ -78,6 +79,42 @@ func testSignal(f *fixture) {
 			f.Errorf("%s: it got %q, want %q", m.name, p.got, "k=v")
 		}
 		f.want("k", absent)
+	}
+	if n := f.s.Counter.BlockedClients.Load(); n != 0 {
+		f.Errorf("%d clients count as blocked, want 0", n)
+	}
+}
+
+func testBlockedSwap(f *fixture) {
+	swap := func() {
+		tx := f.s.NewTx()
+		tx.Begin()
+		f.wantErr("AcquireAll", tx.AcquireAll(nil), nil)
+		tx.SwapDB(0, 1)
+		f.commit(tx)
+		synctest.Wait()
+	}
+	for _, m := range f.modes() {
+		p := f.block(nil, store.Done, "j", "k")
+		swap()
+		f.waits(m.name+": what it waits for is in neither database", p.out)
+		f.push(m, "k", "v")
+		f.wantErr(m.name, f.ended("the blocked command, by a push into the database it waits in", p.out), nil)
+
+		p = f.block(nil, store.Done, "j", "k")
+		tx := f.s.NewTx()
+		tx.Begin()
+		tx.Add(1, []byte("k"))
+		f.wantErr("Acquire", tx.Acquire(nil), nil)
+		tx.Key(1, []byte("k")).SetString([]byte("w"), store.NoTTL)
+		tx.Key(1, []byte("k")).Signal()
+		f.commit(tx)
+		f.waits(m.name+": a push into another database", p.out)
+		swap()
+		f.wantErr(m.name, f.ended("the blocked command, when SWAPDB brought the key", p.out), nil)
+		if p.got != "k=w" {
+			f.Errorf("%s: it got %q, want %q", m.name, p.got, "k=w")
+		}
 	}
 	if n := f.s.Counter.BlockedClients.Load(); n != 0 {
 		f.Errorf("%d clients count as blocked, want 0", n)
