@@ -221,7 +221,8 @@ func judge(t testing.TB, m porcupine.Model, ops []porcupine.Operation) {
 		}
 	}
 	if text := contradiction(m, ops); text != "" {
-		t.Fatalf("a history of %d operations is not linearizable: %s", len(whole), text)
+		verdict := porcupine.CheckOperationsTimeout(m, ops, decideWithin/5)
+		t.Fatalf("a history of %d operations is not linearizable: %s (porcupine: %s)", len(whole), text, verdict)
 	}
 	narrowed, hopeless := arrange(m, ops)
 	if narrowed != nil {
@@ -238,5 +239,5 @@ func judge(t testing.TB, m porcupine.Model, ops []porcupine.Operation) {
 	if err := porcupine.VisualizePath(m, picture, path); err != nil {
 		t.Logf("draw the history: %v", err)
 	}
-	t.Fatalf("a history of %d operations is not linearizable: no single lock could have answered like this (run with -artifacts to keep its picture, %s)", len(whole), path)
+	t.Fatalf("a history of %d operations is not linearizable: no single lock could have answered like this (porcupine: %s; a search of all orders found none: %t; run with -artifacts to keep its picture, %s)", len(whole), verdict, hopeless, path)
 }
