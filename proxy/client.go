@@ -27,9 +27,11 @@ type client struct {
 	w    resp.Writer
 	lim  resp.Limits
 	out  output
-	sess command.Session
-	call command.Call
-	wait store.Wait
+	// query is what the client holds of Server.queryMemory.
+	query atomic.Int64
+	sess  command.Session
+	call  command.Call
+	wait  store.Wait
 
 	// The command that was looked up last: pipelines repeat themselves.
 	lastName  []byte
@@ -99,7 +101,7 @@ const (
 func newClient(s *Server, conn net.Conn) *client {
 	c := &client{s: s, id: s.clients.nextID(), conn: conn, created: time.Now(), done: make(chan struct{}), user: "default"}
 	c.lastUsed.Store(c.created.Unix())
-	c.lim.Grow = s.growQuery
+	c.lim.Grow = c.growQuery
 	c.r = resp.NewReader(countingReader{c}, &c.lim)
 	c.out.init(c)
 	c.sess.Tx = s.store.NewTx()
@@ -390,6 +392,7 @@ func (c *client) drain() {
 func (c *client) close() {
 	c.end()
 	c.releaseForwards()
+	c.dropMulti()
 	c.s.hub.leave(c)
 	c.s.monitor.leave(c)
 	c.s.store.Unwatch(&c.watcher)
@@ -467,16 +470,24 @@ func (c *client) setProto(version int) {
 	c.w.SetProto(version)
 }
 
-// growQuery keeps all clients' query buffers together under one cap.
-func (s *Server) growQuery(delta int) error {
-	now := s.queryMemory.Add(int64(delta))
-	if delta > 0 {
-		if limit := s.maxQueries.Load(); limit > 0 && now > limit {
-			s.queryMemory.Add(-int64(delta))
-			return errQueryMemory
-		}
+// growQuery keeps what all clients have queued or half sent together under one
+// cap. A client's first bytes are always granted: those who fill the cap must not
+// keep others from commands of usual size, and maxclients bounds these.
+func (c *client) growQuery(delta int) error {
+	mine := c.query.Add(int64(delta))
+	now := c.s.queryMemory.Add(int64(delta))
+	if delta <= 0 || mine <= smallQuery {
+		return nil
+	}
+	if limit := c.s.maxQueries.Load(); limit > 0 && now > limit {
+		c.query.Add(-int64(delta))
+		c.s.queryMemory.Add(-int64(delta))
+		return errQueryMemory
 	}
 	return nil
 }
+
+// smallQuery is what every client may hold whatever the others do, in bytes.
+const smallQuery = 20 << 10
 
 var errQueryMemory = errors.New("proxy: query buffers of all clients exceed client-query-memory-limit")

@@ -166,7 +166,7 @@ func quit(c *command.Call) {
 
 func reset(c *command.Call) {
 	cl := asClient(c)
-	cl.multi = nil
+	cl.dropMulti()
 	cl.unwatch()
 	cl.s.hub.leave(cl)
 	cl.s.monitor.leave(cl)

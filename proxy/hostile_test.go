@@ -168,3 +168,57 @@ func TestATransactionIsBoundedInMemory(t *testing.T) {
 	c.want("GETDEL k2", "+QUEUED")
 	c.want("EXEC", fmt.Sprintf("*[:%d (nil)]", len(value)+1))
 }
+
+// Queued commands of all clients count against client-query-memory-limit, and
+// what one client holds does not keep another from a command of usual size.
+func TestQueuedAndHalfSentCommandsAreUnderOneCap(t *testing.T) {
+	s := startServer(t)
+	admin := s.dial(t)
+	admin.want("CONFIG SET client-query-memory-limit 4mb", "+OK")
+	value := strings.Repeat("v", 256<<10)
+	refused := 0
+	var greedy []*testClient
+	for range 8 {
+		c := s.dial(t)
+		greedy = append(greedy, c)
+		c.want("MULTI", "+OK")
+		for range 8 {
+			c.send("SET", "k", value)
+			if got := c.read(); got != "+QUEUED" {
+				refused++
+				if got != "(closed)" && !strings.Contains(got, "client-query-memory-limit") {
+					t.Fatalf("the refusal must name the directive: %s", got)
+				}
+				break
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("8 clients queued 16 MiB beyond a limit of 4 MiB")
+	}
+	if held := s.queryMemory.Load(); held > 6<<20 {
+		t.Errorf("clients hold %d bytes with a limit of 4 MiB", held)
+	}
+	for range 20 {
+		s.dial(t).want("SET other 1", "+OK")
+	}
+	for _, c := range greedy {
+		c.conn.Close()
+	}
+	admin.want("PING", "+PONG")
+	eventually(t, "the memory is given back", func() bool { return s.queryMemory.Load() <= 21*smallQuery })
+	admin.want("MULTI", "+OK")
+	admin.want("SET k 1", "+QUEUED")
+	admin.want("EXEC", "*[+OK]")
+	admin.want("MULTI", "+OK")
+	admin.want("SET k 1", "+QUEUED")
+	admin.want("RESET", "+RESET")
+	admin.want("MULTI", "+OK")
+	admin.want("SET k 1", "+QUEUED")
+	admin.want("DISCARD", "+OK")
+	eventually(t, "all memory of queues is given back", func() bool {
+		var n int64
+		s.clients.each(func(c *client) { n += int64(c.query.Load()) })
+		return n == s.queryMemory.Load()
+	})
+}

@@ -77,8 +77,17 @@ func discard(c *command.Call) {
 }
 
 func (c *client) leaveMulti() {
-	c.multi, c.sess.InMulti = nil, false
+	c.dropMulti()
+	c.sess.InMulti = false
 	c.s.store.Unwatch(&c.watcher)
+}
+
+// dropMulti forgets the queued commands.
+func (c *client) dropMulti() {
+	if c.multi != nil {
+		c.growQuery(-c.multi.bytes)
+		c.multi = nil
+	}
 }
 
 func watch(c *command.Call) {
@@ -112,7 +121,7 @@ func (c *client) queue(call *command.Call) {
 		refuse("ERR Command not allowed inside a transaction")
 		return
 	}
-	size := len(call.Frame)
+	size := queuedOverhead
 	for _, a := range call.Args {
 		size += len(a) + argOverhead
 	}
@@ -120,12 +129,20 @@ func (c *client) queue(call *command.Call) {
 		refuse("ERR the queued commands of this transaction take more than client-query-buffer-limit")
 		return
 	}
+	if c.growQuery(size) != nil {
+		refuse("ERR the commands that clients have queued or half sent take more than client-query-memory-limit")
+		return
+	}
 	c.multi.bytes += size
 	c.multi.queue = append(c.multi.queue, newQueued(call))
 	c.w.Status("QUEUED")
 }
 
-const argOverhead = 24
+// What a queued command costs beside the bytes of its arguments.
+const (
+	queuedOverhead = 160
+	argOverhead    = 24
+)
 
 // newQueued copies a command out of the read buffer.
 func newQueued(call *command.Call) queued {
@@ -150,7 +167,10 @@ func exec(c *command.Call) {
 		c.Err("ERR EXEC without MULTI")
 		return
 	}
-	defer cl.leaveMulti()
+	defer func() {
+		cl.growQuery(-m.bytes)
+		cl.leaveMulti()
+	}()
 	cl.multi = nil // while they run, the commands are no longer queued
 	if m.spoiled {
 		c.Err(command.ErrExecAbort)
@@ -232,7 +252,7 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 // that suits the weightiest of them.
 func (c *client) acquireQueued(queue []queued) error {
 	tx := c.sess.Tx
-	quick, alone := c.watcher.Empty(), false
+	quick, alone := c.watcher.Empty() && len(queue) <= quickCommands, false
 	for i := range queue {
 		spec := queue[i].spec
 		alone = alone || spec.Access == command.Alone || spec.Outside
@@ -269,6 +289,9 @@ func (c *client) acquireQueued(queue []queued) error {
 	return tx.Acquire(c.sess.Wait)
 }
 
-// quickKeys is the number of keys up to which a transaction of quick commands
-// runs under their latches.
-const quickKeys = 8
+// A transaction of up to this many quick commands on up to this many keys runs
+// under their latches.
+const (
+	quickKeys     = 8
+	quickCommands = 64
+)
