@@ -42,7 +42,9 @@ const (
 type hostFunc struct {
 	name            string
 	params, results []api.ValueType
-	doc             string
+	usage           string // as a guest's author would write the call
+	doc             string // what it does and returns, in Markdown
+	memory          string // where bytes move, if they do
 	call            func(in *instance, stack []uint64)
 }
 
@@ -107,12 +109,17 @@ func (h *Host) exportABI(ctx context.Context) error {
 // bytes is a view of guest memory; it ends when the guest runs again. A range
 // outside of memory traps.
 func (in *instance) bytes(ptr, length uint64) []byte {
-	b, ok := in.mem.Read(uint32(ptr), uint32(length))
-	if !ok {
-		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
-	}
+	in.inMemory(ptr, length)
+	b, _ := in.mem.Read(uint32(ptr), uint32(length))
 	in.charge(int64(len(b)) / byteCost)
 	return b
+}
+
+// inMemory traps if a range is outside of guest memory.
+func (in *instance) inMemory(ptr, length uint64) {
+	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(in.mem.Size()) {
+		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
+	}
 }
 
 // key finds a declared key that the module may read, or write.

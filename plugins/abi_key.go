@@ -18,8 +18,15 @@ const (
 var keyFunctions = []*hostFunc{
 	{
 		name: "get", params: types(i32, i32, i32, i32), results: types(i32),
-		doc: "get(key, key_len, buf, cap) -> length. Copies the string at key into buf. If it is longer than cap nothing is copied and its length comes back. -1: no such key.",
+		usage: "get(key, key_len, buf, cap) -> i32",
+		doc:   "Copies the string at key into the guest. The result is its length: up to cap, so many bytes stand at buf; above cap, nothing was copied, and the guest may call again with more room. `-1`: there is no such key. `-100`: it is no string.",
+		memory: `
+key         buf              buf+cap
+| key_len   | value |         |
+  read        written, result bytes of it
+`,
 		call: func(in *instance, stack []uint64) {
+			in.inMemory(stack[2], stack[3])
 			k, code := in.key(stack[0], stack[1], false)
 			if code == 0 {
 				in.call.Looked(k)
@@ -30,7 +37,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "set", params: types(i32, i32, i32, i32, i32, i64), results: types(i32),
-		doc: "set(key, key_len, value, value_len, flags, px) -> 1 set, 0 not set. flags: 1 only if missing, 2 only if present, 4 keep the TTL. px above 0: expire after px milliseconds from commit.",
+		usage: "set(key, key_len, value, value_len, flags, px) -> i32",
+		doc:   "Writes a string, whatever was there: `1` written, `0` not written because of a flag. Flags are added up: `1` only if the key is missing, `2` only if it is there, `4` keep its time to live. px above 0: the key expires px milliseconds after commit; 0: never, unless flag 4 says otherwise. `-102`: no memory. `-103`: flags 1 and 2 together, px with flag 4, a negative px, an unknown flag, or a value longer than proto-max-bulk-len.",
+		memory: `
+key         value
+| key_len   | value_len |
+  read        read
+`,
 		call: func(in *instance, stack []uint64) {
 			value, flags, px := in.bytes(stack[2], stack[3]), uint32(stack[4]), int64(stack[5])
 			k, code := in.key(stack[0], stack[1], true)
@@ -47,7 +60,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "del", params: types(i32, i32), results: types(i32),
-		doc: "del(key, key_len) -> 1 deleted, 0 there was none.",
+		usage: "del(key, key_len) -> i32",
+		doc:   "Deletes a key of any type: `1` deleted, `0` there was none.",
+		memory: `
+key
+| key_len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			k, code := in.key(stack[0], stack[1], true)
 			if code == 0 && k.Delete() {
@@ -59,7 +78,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "exists", params: types(i32, i32), results: types(i32),
-		doc: "exists(key, key_len) -> 1 or 0.",
+		usage: "exists(key, key_len) -> i32",
+		doc:   "`1` if the key exists, `0` if not.",
+		memory: `
+key
+| key_len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			k, code := in.key(stack[0], stack[1], false)
 			if code == 0 && k.Exists() {
@@ -70,7 +95,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "type", params: types(i32, i32), results: types(i32),
-		doc: "type(key, key_len) -> 0 none, 1 string.",
+		usage: "type(key, key_len) -> i32",
+		doc:   "The type of the value: `0` no such key, `1` string, `2` list, `3` set. Other numbers are types that a guest does not know yet.",
+		memory: `
+key
+| key_len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			k, code := in.key(stack[0], stack[1], false)
 			if code == 0 {
@@ -81,7 +112,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "cas", params: types(i32, i32, i32, i32, i32, i32, i64), results: types(i32),
-		doc: "cas(key, key_len, old, old_len, new, new_len, px) -> 1 the string was equal to old and is new now, 0 it differs, -1 no such key. The TTL is kept with px 0, replaced with px above 0.",
+		usage: "cas(key, key_len, old, old_len, new, new_len, px) -> i32",
+		doc:   "Compares and sets: `1` the string was equal to old and is new now, `0` it differs, `-1` there is no such key. px 0 keeps the time to live; px above 0: the key expires px milliseconds after commit. Needs write access to the key. `-100`: it is no string. `-102`: no memory. `-103`: px is negative, or new longer than proto-max-bulk-len.",
+		memory: `
+key         old         new
+| key_len   | old_len   | new_len |
+  read        read        read
+`,
 		call: func(in *instance, stack []uint64) {
 			old, value, px := in.bytes(stack[2], stack[3]), in.bytes(stack[4], stack[5]), int64(stack[6])
 			k, code := in.stringKey(stack[0], stack[1])
@@ -101,7 +138,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "cad", params: types(i32, i32, i32, i32), results: types(i32),
-		doc: "cad(key, key_len, value, value_len) -> 1 the string was equal to value and is gone, 0 it differs, -1 no such key.",
+		usage: "cad(key, key_len, value, value_len) -> i32",
+		doc:   "Compares and deletes: `1` the string was equal to value and is gone, `0` it differs, `-1` there is no such key. Needs write access to the key. `-100`: it is no string.",
+		memory: `
+key         value
+| key_len   | value_len |
+  read        read
+`,
 		call: func(in *instance, stack []uint64) {
 			value := in.bytes(stack[2], stack[3])
 			k, code := in.stringKey(stack[0], stack[1])
@@ -115,7 +158,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "pttl", params: types(i32, i32), results: types(i64),
-		doc: "pttl(key, key_len) -> milliseconds left, -1 no expiry, -2 no such key.",
+		usage: "pttl(key, key_len) -> i64",
+		doc:   "The time to live in milliseconds; `-1` the key never expires, `-2` there is no such key.",
+		memory: `
+key
+| key_len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			k, code := in.key(stack[0], stack[1], false)
 			left := int64(code)
@@ -133,7 +182,13 @@ var keyFunctions = []*hostFunc{
 	},
 	{
 		name: "pexpire", params: types(i32, i32, i64), results: types(i32),
-		doc: "pexpire(key, key_len, ms) -> 1 the key expires ms milliseconds after commit, 0 no such key. ms of 0: the key never expires.",
+		usage: "pexpire(key, key_len, ms) -> i32",
+		doc:   "The key expires ms milliseconds after commit: `1`, or `0` if there is no such key. ms 0: it never expires. `-103`: ms is negative.",
+		memory: `
+key
+| key_len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			ms := int64(stack[2])
 			k, code := in.key(stack[0], stack[1], true)

@@ -65,23 +65,38 @@ func count(n uint64, per int) int {
 // is followed by its elements.
 var replyFunctions = []*hostFunc{
 	{
-		name: "reply_null", doc: "reply_null(). Null.",
-		call: func(in *instance, _ []uint64) { in.reply(0, 0).Null() },
+		name:  "reply_null",
+		usage: "reply_null()",
+		doc:   "Null.",
+		call:  func(in *instance, _ []uint64) { in.reply(0, 0).Null() },
 	},
 	{
-		name: "reply_int", params: types(i64), doc: "reply_int(n). An integer.",
-		call: func(in *instance, stack []uint64) { in.reply(0, 0).Int(int64(stack[0])) },
+		name: "reply_int", params: types(i64),
+		usage: "reply_int(n)",
+		doc:   "An integer.",
+		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Int(int64(stack[0])) },
 	},
 	{
-		name: "reply_double", params: types(f64), doc: "reply_double(f). A double; in RESP2 a bulk.",
-		call: func(in *instance, stack []uint64) { in.reply(0, 0).Double(math.Float64frombits(stack[0])) },
+		name: "reply_double", params: types(f64),
+		usage: "reply_double(f)",
+		doc:   "A double; a bulk string in RESP2.",
+		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Double(math.Float64frombits(stack[0])) },
 	},
 	{
-		name: "reply_bool", params: types(i32), doc: "reply_bool(b). True or false; in RESP2 1 or 0.",
-		call: func(in *instance, stack []uint64) { in.reply(0, 0).Bool(uint32(stack[0]) != 0) },
+		name: "reply_bool", params: types(i32),
+		usage: "reply_bool(b)",
+		doc:   "False for 0, else true; 0 or 1 in RESP2.",
+		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Bool(uint32(stack[0]) != 0) },
 	},
 	{
-		name: "reply_simple", params: types(i32, i32), doc: "reply_simple(text, len). A status such as OK; no CR or LF.",
+		name: "reply_simple", params: types(i32, i32),
+		usage: "reply_simple(text, len)",
+		doc:   "A status such as OK. A CR or LF in it traps.",
+		memory: `
+text
+| len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			text := string(in.bytes(stack[0], stack[1]))
 			if strings.ContainsAny(text, "\r\n") {
@@ -91,14 +106,28 @@ var replyFunctions = []*hostFunc{
 		},
 	},
 	{
-		name: "reply_bulk", params: types(i32, i32), doc: "reply_bulk(bytes, len). A string.",
+		name: "reply_bulk", params: types(i32, i32),
+		usage: "reply_bulk(bytes, len)",
+		doc:   "A string of any bytes.",
+		memory: `
+bytes
+| len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			b := in.bytes(stack[0], stack[1])
 			in.reply(0, len(b)).Bulk(b)
 		},
 	},
 	{
-		name: "reply_error", params: types(i32, i32), doc: "reply_error(text, len). An error; its first word is the code. Everything the command has written is undone.",
+		name: "reply_error", params: types(i32, i32),
+		usage: "reply_error(text, len)",
+		doc:   "An error; the first word is its code, such as `ERR`. Everything the command has written is undone, whatever it returns, and earlier parts of the reply are dropped. At most 4096 bytes are used.",
+		memory: `
+text
+| len |
+  read
+`,
 		call: func(in *instance, stack []uint64) {
 			text := string(in.bytes(stack[0], stack[1]))
 			in.reply(0, 0)
@@ -109,21 +138,27 @@ var replyFunctions = []*hostFunc{
 		},
 	},
 	{
-		name: "reply_array", params: types(i32), doc: "reply_array(n). Opens an array: n replies follow.",
+		name: "reply_array", params: types(i32),
+		usage: "reply_array(n)",
+		doc:   "Opens an array: n replies follow.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 1)
 			in.reply(n, 0).Array(n)
 		},
 	},
 	{
-		name: "reply_map", params: types(i32), doc: "reply_map(n). Opens a map: 2n replies follow.",
+		name: "reply_map", params: types(i32),
+		usage: "reply_map(n)",
+		doc:   "Opens a map: n keys and n values follow, 2n replies by turns. A flat array in RESP2.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 2)
 			in.reply(n, 0).Map(n / 2)
 		},
 	},
 	{
-		name: "reply_set", params: types(i32), doc: "reply_set(n). Opens a set: n replies follow.",
+		name: "reply_set", params: types(i32),
+		usage: "reply_set(n)",
+		doc:   "Opens a set: n replies follow. An array in RESP2.",
 		call: func(in *instance, stack []uint64) {
 			n := count(stack[0], 1)
 			in.reply(n, 0).Set(n)

@@ -94,32 +94,87 @@ int32_t lk_command(int32_t id, uint32_t argc, const struct lk_frame *frame);
 
 #define LK_IMPORT(name) __attribute__((import_module("latchkey_v1"), import_name(name)))
 
+/* A command reaches the keys that its manifest declares and grants; for any other
+ * key these return LK_EDENIED. What a call has written it also reads. */
+
 /* Copies the string at key into buf and returns its length. If that is larger
  * than cap nothing is copied: call again with more room. LK_NIL for no key. */
 LK_IMPORT("get")
 int32_t lk_get(const void *key, uint32_t key_len, void *buf, uint32_t cap);
 
+/* Writes a string, whatever was there: 1, or 0 if a flag forbids it. px above 0:
+ * the key expires px milliseconds after commit; 0: never, but for LK_KEEPTTL. */
+#define LK_NX 1      /* only if the key does not exist */
+#define LK_XX 2      /* only if it does */
+#define LK_KEEPTTL 4 /* keep the time to live; px must be 0 */
+LK_IMPORT("set")
+int32_t lk_set(const void *key, uint32_t key_len, const void *value, uint32_t value_len, uint32_t flags,
+	       int64_t px);
+
 /* Deletes a key of any type: 1, or 0 if it does not exist. */
 LK_IMPORT("del")
 int32_t lk_del(const void *key, uint32_t key_len);
+
+/* 1 if the key exists, 0 if not. */
+LK_IMPORT("exists")
+int32_t lk_exists(const void *key, uint32_t key_len);
+
+/* The type of the value, one of LK_TYPE_; other numbers are types to come. */
+#define LK_TYPE_NONE 0 /* the key does not exist */
+#define LK_TYPE_STRING 1
+#define LK_TYPE_LIST 2
+#define LK_TYPE_SET 3
+LK_IMPORT("type")
+int32_t lk_type(const void *key, uint32_t key_len);
+
+/* Compare and set: 1 if the string at key was equal to old and is new_value now,
+ * 0 if it differs, LK_NIL if there is none. px 0 keeps the time to live; above 0
+ * the key expires px milliseconds after commit. */
+LK_IMPORT("cas")
+int32_t lk_cas(const void *key, uint32_t key_len, const void *old, uint32_t old_len, const void *new_value,
+	       uint32_t new_len, int64_t px);
 
 /* Compare and delete: 1 if the string at key was equal to value and is gone, 0 if
  * it differs, LK_NIL if there is none. */
 LK_IMPORT("cad")
 int32_t lk_cad(const void *key, uint32_t key_len, const void *value, uint32_t value_len);
 
-/* The reply, one of: */
+/* The time to live in milliseconds, -1 if the key never expires, -2 if it does
+ * not exist. */
+LK_IMPORT("pttl")
+int64_t lk_pttl(const void *key, uint32_t key_len);
+
+/* The key expires ms milliseconds after commit, with 0 never: 1, or 0 if it does
+ * not exist. */
+LK_IMPORT("pexpire")
+int32_t lk_pexpire(const void *key, uint32_t key_len, int64_t ms);
+
+/* The reply, one of these. Bytes are copied. */
 LK_IMPORT("reply_null") void lk_reply_null(void);
 LK_IMPORT("reply_int") void lk_reply_int(int64_t n);
+LK_IMPORT("reply_double") void lk_reply_double(double f); /* RESP2: a bulk string */
+LK_IMPORT("reply_bool") void lk_reply_bool(int32_t b);    /* RESP2: 1 or 0 */
 LK_IMPORT("reply_simple") void lk_reply_simple(const void *text, uint32_t len); /* a status such as OK */
 LK_IMPORT("reply_bulk") void lk_reply_bulk(const void *bytes, uint32_t len);
-LK_IMPORT("reply_error") void lk_reply_error(const void *text, uint32_t len); /* "CODE what is wrong" */
+LK_IMPORT("reply_error") void lk_reply_error(const void *text, uint32_t len); /* "CODE what is wrong"; undoes */
+
+/* Aggregates; their elements are the replies that follow, and may be aggregates. */
+LK_IMPORT("reply_array") void lk_reply_array(uint32_t n); /* of n replies */
+LK_IMPORT("reply_map") void lk_reply_map(uint32_t n);     /* of n keys and n values, 2n replies by turns */
+LK_IMPORT("reply_set") void lk_reply_set(uint32_t n);     /* of n replies */
+
+/* Unix time in milliseconds, the same throughout a call. */
+LK_IMPORT("now_ms")
+int64_t lk_now_ms(void);
+
+/* A fencing number, greater than every one given before. */
+LK_IMPORT("fence")
+int64_t lk_fence(void);
 
 /* Writes a line to the server's log. */
 #define LK_DEBUG 0
 #define LK_INFO 1
-#define LK_NOTICE 2
-#define LK_WARNING 3
+#define LK_WARNING 2
 LK_IMPORT("log")
 void lk_log(int32_t level, const void *text, uint32_t len);
 
