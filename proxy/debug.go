@@ -140,7 +140,7 @@ func debugObject(c *command.Call) {
 	}
 	idle := k.IdleSeconds()
 	clock := (asServer(c).seconds() - idle) & (1<<24 - 1)
-	c.Reply.Status("Value at:0x0 refcount:1 encoding:" + stringEncoding(k) +
+	c.Reply.Status("Value at:0x0 refcount:1 encoding:" + encoding(k) +
 		" serializedlength:" + strconv.Itoa(len(k.Str())+1) +
 		" lru:" + strconv.FormatInt(clock, 10) + " lru_seconds_idle:" + strconv.FormatInt(idle, 10))
 }
@@ -149,8 +149,11 @@ func debugObject(c *command.Call) {
 // together.
 const longestEmbedded = 44
 
-// stringEncoding is the encoding that Redis would keep the string in.
-func stringEncoding(k *store.Key) string {
+// encoding is the encoding that Redis would keep the value in.
+func encoding(k *store.Key) string {
+	if k.Kind() != store.String {
+		return k.Encoding().String()
+	}
 	v := k.Str()
 	switch _, isInt := command.ParseInt(v); {
 	case k.Raw() || len(v) > longestEmbedded:

@@ -1,6 +1,10 @@
 package command
 
-import "github.com/latchkey-proxy/latchkey/store"
+import (
+	"math"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
 
 func listCommands() []*Spec {
 	const perElement = "O(1) for each element."
@@ -171,6 +175,16 @@ func (c *Call) positive(i int, msg string) (int, bool) {
 		return 0, false
 	}
 	return int(n), true
+}
+
+// long parses argument i as an integer whose negation is one too.
+func (c *Call) long(i int) (int64, bool) {
+	n, ok := c.Int(i)
+	if n == math.MinInt64 {
+		c.Err(errLongRange)
+		return 0, false
+	}
+	return n, ok
 }
 
 // pop is LPOP and RPOP.
@@ -376,7 +390,7 @@ func lPos(c *Call) {
 		more, ok := i+1 < len(c.Args), false
 		switch {
 		case more && c.Is(i, "rank"):
-			if rank, ok = c.Int(i + 1); ok && rank == 0 {
+			if rank, ok = c.long(i + 1); ok && rank == 0 {
 				c.Err(errRankZero)
 				return
 			}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/latchkey-proxy/latchkey/store"
@@ -52,12 +51,8 @@ func sRandMember(c *Call) {
 		}
 		return
 	}
-	count, ok := c.Int(2)
+	count, ok := c.long(2)
 	if !ok {
-		return
-	}
-	if count == math.MinInt64 {
-		c.Err(errLongRange)
 		return
 	}
 	k := c.ReadKey(1)
