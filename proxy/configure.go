@@ -3,10 +3,7 @@ package proxy
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/store"
@@ -31,6 +28,10 @@ func (s *Server) configure() error {
 		apply()
 		s.cfg.OnChange(name, func(_, _ string) error { apply(); return nil })
 	}
+	for _, name := range []string{"bind", "port"} {
+		s.cfg.OnChange(name, func(_, _ string) error { return s.relisten() })
+	}
+	s.cfg.OnChange("maxclients", s.followMaxClients)
 	r, err := newRouter(s, s.cfg)
 	if err != nil {
 		return err
@@ -104,44 +105,6 @@ func notifyClasses(text string) uint32 {
 		return 0 // without K or E nothing is ever sent
 	}
 	return classes
-}
-
-// bindAddress is one word of the bind directive.
-type bindAddress struct {
-	address  string
-	optional bool // "-": it may be missing
-}
-
-func bindAddresses(words []string) []bindAddress {
-	var out []bindAddress
-	for _, w := range words {
-		b := bindAddress{address: w}
-		if rest, ok := strings.CutPrefix(w, "-"); ok {
-			b.address, b.optional = rest, true
-		}
-		// IPv6 may be switched off on this machine; the loopback default must
-		// not fail for that.
-		if b.address == "::1" {
-			b.optional = true
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-func listenTCP(address string, port, _ int) (net.Listener, error) {
-	network := "tcp"
-	switch address {
-	case "*":
-		network, address = "tcp4", "0.0.0.0"
-	case "::*":
-		network, address = "tcp6", "::"
-	}
-	l, err := net.Listen(network, net.JoinHostPort(address, strconv.Itoa(port)))
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(address, strconv.Itoa(port)), err)
-	}
-	return l, nil
 }
 
 // showAddr is an address as CLIENT LIST shows it.

@@ -3,11 +3,13 @@ package proxy
 import (
 	"bufio"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/proxy/config"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -221,4 +223,69 @@ func TestQueuedAndHalfSentCommandsAreUnderOneCap(t *testing.T) {
 		s.clients.each(func(c *client) { n += int64(c.query.Load()) })
 		return n == s.queryMemory.Load()
 	})
+}
+
+// CONFIG SET port moves the server while it runs; clients that are connected
+// stay, and a port that cannot be had changes nothing.
+func TestPortAndBindAtRunTime(t *testing.T) {
+	free := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		return port
+	}
+	first, second := free(), free()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, takenPort, _ := net.SplitHostPort(taken.Addr().String())
+
+	cfg := config.New()
+	if err := cfg.Set([]config.Pair{{Name: "port", Value: first}, {Name: "bind", Value: "127.0.0.1"}}, true); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Config: cfg, Families: command.Families(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(time.Second)
+	c := dial(t, "127.0.0.1:"+first)
+	if got := c.do("CONFIG SET port " + takenPort); !strings.Contains(got, "Unable to listen on this port") {
+		t.Fatalf("CONFIG SET of a port in use: %s", got)
+	}
+	c.want("CONFIG GET port", `*["port" "`+first+`"]`)
+	dial(t, "127.0.0.1:"+first).want("PING", "+PONG")
+	c.want("CONFIG SET port "+second, "+OK")
+	dial(t, "127.0.0.1:"+second).want("PING", "+PONG")
+	if conn, err := net.Dial("tcp", "127.0.0.1:"+first); err == nil {
+		conn.Close()
+		t.Error("the port that was given up still takes clients")
+	}
+	c.send("CONFIG", "SET", "bind", "*")
+	if got := c.read(); got != "+OK" {
+		t.Fatalf("CONFIG SET bind *: %s", got)
+	}
+	dial(t, "127.0.0.1:"+second).want("PING", "+PONG")
+	c.want("CONFIG SET port 0", "+OK")
+	c.want("PING", "+PONG")
+	if n := len(s.Addrs()); n != 0 {
+		t.Errorf("port 0 leaves %d addresses", n)
+	}
+}
+
+// maxclients may not promise more than the system's limit of open files.
+func TestMaxClientsFitsTheOpenFiles(t *testing.T) {
+	c := startServer(t).dial(t)
+	if got := c.do("CONFIG SET maxclients 4000000000"); !strings.Contains(got, "try with") {
+		t.Errorf("CONFIG SET maxclients 4000000000: %s, want an error that names what is possible", got)
+	}
+	c.want("CONFIG GET maxclients", `*["maxclients" "10000"]`)
 }

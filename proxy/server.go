@@ -2,11 +2,8 @@ package proxy
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,12 +66,14 @@ type Server struct {
 	runID   string
 	started time.Time
 
-	mu        sync.Mutex
-	listeners []net.Listener
-	closing   bool
-	serving   sync.WaitGroup // accept loops and clients
-	cron      sync.WaitGroup
-	done      chan struct{}
+	mu          sync.Mutex
+	listeners   []net.Listener
+	tcp         map[string]net.Listener // those of bind and port, by address; nil before Listen
+	relistening sync.Mutex              // one change of tcp at a time
+	closing     bool
+	serving     sync.WaitGroup // accept loops and clients
+	cron        sync.WaitGroup
+	done        chan struct{}
 }
 
 // New makes a server. It does not listen yet.
@@ -125,60 +124,16 @@ func (s *Server) Store() *store.Store { return s.store }
 // Config is the server's directives.
 func (s *Server) Config() *config.Config { return s.cfg }
 
-// Listen opens the addresses that bind, port and unixsocket name and serves
-// them until Close. An error says which address could not be had; then none is
-// served.
-func (s *Server) Listen() error {
-	var ls []net.Listener
-	fail := func(err error) error {
-		for _, l := range ls {
-			l.Close()
-		}
-		return err
-	}
-	if port := s.cfg.Int("port"); port != 0 {
-		for _, host := range bindAddresses(s.cfg.Strings("bind")) {
-			l, err := listenTCP(host.address, int(port), int(s.cfg.Int("tcp-backlog")))
-			if err != nil {
-				if host.optional {
-					s.log.Debug("an optional address is not there", "address", host.address, "err", err)
-					continue
-				}
-				return fail(err)
-			}
-			ls = append(ls, l)
-		}
-		if len(ls) == 0 {
-			return fail(errors.New("cannot listen: none of the addresses of bind could be had"))
-		}
-	}
-	if path := s.cfg.String("unixsocket"); path != "" {
-		os.Remove(path)
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			return fail(fmt.Errorf("cannot listen on unix socket %s: %w", path, err))
-		}
-		if perm, err := strconv.ParseUint(s.cfg.String("unixsocketperm"), 8, 32); err == nil && perm != 0 {
-			if err := os.Chmod(path, os.FileMode(perm)); err != nil {
-				ls = append(ls, l)
-				return fail(fmt.Errorf("cannot set unixsocketperm of %s: %w", path, err))
-			}
-		}
-		ls = append(ls, l)
-	}
-	for _, l := range ls {
-		s.Serve(l)
-	}
-	s.cron.Go(s.everySoOften)
-	return nil
-}
-
 // Serve accepts clients from l, which the server closes, in a goroutine of its
 // own.
 func (s *Server) Serve(l net.Listener) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		l.Close()
+		return
+	}
 	s.listeners = append(s.listeners, l)
-	s.mu.Unlock()
 	s.serving.Go(func() { s.accept(l) })
 }
 
