@@ -40,9 +40,16 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		}
 	}
 	if spec == nil {
-		_, msg := c.s.engine.Table.Find(args)
-		c.refuse(nil, msg)
-		return
+		msg := ""
+		if r := c.s.router.Load(); r != nil && (c.authed || !c.mustAuth()) {
+			spec, msg = r.foreign.lookup(args, c.done)
+		} else {
+			_, msg = c.s.engine.Table.Find(args)
+		}
+		if spec == nil {
+			c.refuse(nil, msg)
+			return
+		}
 	}
 	if len(spec.Sub) != 0 || spec.Arity > 0 && len(args) != spec.Arity || len(args) < -spec.Arity {
 		found, msg := spec.Resolve(args)

@@ -28,6 +28,8 @@ type router struct {
 	pool   *upstream.Pool
 	baseDB int // the upstream's database for our database 0
 	own    []ownRule
+
+	foreign foreign
 }
 
 // ownRule is one `own [dbN/]PATTERN`.
@@ -52,7 +54,9 @@ func newRouter(s *Server, cfg *config.Config) (*router, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &router{pool: pool, baseDB: up.DB, own: rules}, nil
+	r := &router{pool: pool, baseDB: up.DB, own: rules, foreign: foreign{pool: pool, db: up.DB, log: s.log}}
+	r.foreign.learn()
+	return r, nil
 }
 
 func ownRules(patterns []string) ([]ownRule, error) {
@@ -74,7 +78,10 @@ func ownRules(patterns []string) ([]ownRule, error) {
 	return rules, nil
 }
 
-func (r *router) close() { r.pool.Close() }
+func (r *router) close() {
+	r.pool.Close()
+	r.foreign.close()
+}
 
 // owns tells whether a key of a logical database is latchkey's.
 func (r *router) owns(db int, key []byte) bool {
@@ -87,22 +94,37 @@ func (r *router) owns(db int, key []byte) bool {
 	return false
 }
 
+// ownerOfKey says whose a key is.
+func (r *router) ownerOfKey(db int, key []byte) owner {
+	if r.owns(db, key) {
+		return ownerSelf
+	}
+	return ownerUpstream
+}
+
+// and is the owner of the keys of two owners together.
+func (o owner) and(other owner) owner {
+	switch {
+	case o == ownerNone || o == other:
+		return other
+	case other == ownerNone:
+		return o
+	}
+	return ownerMixed
+}
+
 // owner says whose keys the command names.
-func (r *router) owner(c *command.Call) owner {
+func (r *router) owner(cl *client, c *command.Call) owner {
 	whose := ownerNone
-	c.EachKey(func(db int, name []byte) {
-		o := ownerUpstream
-		if r.owns(db, name) {
-			o = ownerSelf
-		}
-		switch whose {
-		case ownerNone:
-			whose = o
-		case o:
-		default:
-			whose = ownerMixed
-		}
-	})
+	switch {
+	case !c.Spec.Upstream || len(r.own) != 0 && !asks(c.Spec):
+		c.EachKey(func(db int, name []byte) { whose = whose.and(r.ownerOfKey(db, name)) })
+	case len(r.own) != 0:
+		whose = r.askOwner(cl, c)
+	}
+	if whose == ownerNone && c.Spec.Upstream {
+		whose = ownerUpstream // without keys, or with arguments that are wrong
+	}
 	return whose
 }
 
@@ -113,7 +135,7 @@ func (r *router) ownerOfAll(c *client, queue []queued) owner {
 	for i := range queue {
 		q := &queue[i]
 		call := command.Call{E: c.s.engine, S: &s, Spec: q.spec, Args: q.args}
-		o := r.owner(&call)
+		o := r.owner(c, &call)
 		if o == ownerNone && r.keyless(q.spec) {
 			o = ownerUpstream
 		}
@@ -124,13 +146,7 @@ func (r *router) ownerOfAll(c *client, queue []queued) owner {
 			}
 			o = ownerSelf
 		}
-		switch {
-		case o == ownerNone || whose == o:
-		case whose == ownerNone:
-			whose = o
-		default:
-			whose = ownerMixed
-		}
+		whose = whose.and(o)
 	}
 	return whose
 }
@@ -161,10 +177,13 @@ const maxForwards = 1024
 // forward hands a command to the upstream if its keys are there, and tells
 // whether it was answered, now or later.
 func (r *router) forward(cl *client, c *command.Call) bool {
-	o := r.owner(c)
+	o := r.owner(cl, c)
 	switch {
 	case o == ownerMixed:
 		cl.refuse(c.Spec, command.ErrCrossOwner)
+		return true
+	case o == ownerSelf && c.Spec.Upstream:
+		cl.refuse(c.Spec, errForeignOnOwn(c.Spec))
 		return true
 	case o == ownerSelf:
 		return false
@@ -177,8 +196,13 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 	case o == ownerNone && len(r.own) != 0 && (c.Spec.Name == "flushall" || c.Spec.Name == "flushdb" || c.Spec.Name == "swapdb"):
 		cl.refuse(c.Spec, command.ErrCrossOwner+" ("+c.Spec.Name+" concerns both; send it to each)")
 		return true
+	case c.Spec.Upstream:
+		if msg := foreignRefusal(c.Spec, c.Args, false); msg != "" {
+			cl.refuse(c.Spec, msg)
+			return true
+		}
 	case c.Spec.Flags&command.Blocking != 0:
-		cl.refuse(c.Spec, "ERR blocking commands on keys of the upstream are not supported yet")
+		cl.refuse(c.Spec, errForwardBlocking)
 		return true
 	}
 	c.Spec.Usage().Calls.Add(1)

@@ -96,7 +96,7 @@ func watch(c *command.Call) {
 		c.Err("ERR WATCH inside MULTI is not allowed")
 		return
 	}
-	if r := cl.s.router.Load(); r != nil && r.owner(c) != ownerSelf {
+	if r := cl.s.router.Load(); r != nil && r.owner(cl, c) != ownerSelf {
 		c.Err("ERR WATCH of keys that belong to the upstream is not supported: latchkey cannot see them change")
 		return
 	}
@@ -120,6 +120,12 @@ func (c *client) queue(call *command.Call) {
 	if spec.Flags&command.NoMulti != 0 {
 		refuse("ERR Command not allowed inside a transaction")
 		return
+	}
+	if spec.Upstream {
+		if msg := foreignRefusal(spec, call.Args, true); msg != "" {
+			refuse(msg)
+			return
+		}
 	}
 	size := queuedOverhead
 	for _, a := range call.Args {

@@ -17,6 +17,8 @@ type Spec struct {
 	Keys       []KeySpec
 	// Access says what transaction the handler runs in.
 	Access Access
+	// Upstream: the command is the upstream's alone, and is forwarded or refused.
+	Upstream bool
 	// Outside: the command acts beyond the keyspace and cannot be undone, so a
 	// transaction it is part of runs alone and is never rerun.
 	Outside bool
