@@ -1,0 +1,36 @@
+package plugins
+
+import (
+	"strings"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// HostFunction is a function of the ABI as its tests see it.
+type HostFunction struct {
+	Name    string
+	Params  []string // wasm types
+	Names   []string // of the parameters
+	Results []string
+}
+
+// HostFunctions are all functions of the ABI.
+func HostFunctions() []HostFunction {
+	names := func(ts []api.ValueType) (out []string) {
+		for _, t := range ts {
+			out = append(out, api.ValueTypeName(t))
+		}
+		return out
+	}
+	var out []HostFunction
+	for _, subject := range abiFunctions() {
+		for _, f := range subject {
+			h := HostFunction{Name: f.name, Params: names(f.params), Results: names(f.results)}
+			if list := f.usage[strings.IndexByte(f.usage, '(')+1 : strings.IndexByte(f.usage, ')')]; list != "" {
+				h.Names = strings.Split(list, ", ")
+			}
+			out = append(out, h)
+		}
+	}
+	return out
+}
