@@ -1,6 +1,15 @@
 package command_test
 
-import "strconv"
+import (
+	"bufio"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+	"github.com/latchkey-proxy/latchkey/store/rdb"
+)
 
 func (d dice) end() string { return d.pick("LEFT", "RIGHT", "left", "Right", "LEFT", "RIGHT", "up") }
 
@@ -121,5 +130,34 @@ func (d dice) setCommand() []string {
 		return []string{"SRANDMEMBER", k, d.pick("1000", "0", "-9223372036854775808", "x"), "1"}[:3+d.IntN(8)/7]
 	default:
 		return []string{"SSCAN", k, d.pick("0", "0", "0", "x", "-"), "COUNT", "1000", "MATCH", d.pick("*", "[a-y]", "1*")}[:5+d.IntN(3)]
+	}
+}
+
+// What DUMP makes of a list or a set redis-server restores, and so do we; what is
+// no such value is refused as redis-server refuses it.
+func TestDumpOfCollectionsAsRedis(t *testing.T) {
+	judge := startRedis(t)()
+	h := newHarness(t, store.Options{})
+	long := strings.Repeat("x", 300)
+	for _, line := range []string{"RPUSH l a b 1 -200 70000 " + long, "SADD s a", "SADD i 5"} {
+		h.do(line)
+		key := words(line)[1]
+		reply, err := transcript.ReadReply(bufio.NewReader(strings.NewReader(h.do("DUMP " + string(key)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore := [][]byte{[]byte("RESTORE"), key, []byte("100000"), []byte(reply.Text), []byte("REPLACE")}
+		compareReplies(t, h, judge, 0, restore)
+		if ttl := h.do("TTL " + string(key)); ttl != ":100\r\n" && ttl != ":99\r\n" {
+			t.Errorf("%s: TTL %q after RESTORE, want 100", key, ttl)
+		}
+		if line[0] == 'R' {
+			compareReplies(t, h, judge, 0, words("LRANGE l 0 -1"))
+		} else {
+			compareReplies(t, h, judge, 0, [][]byte{[]byte("SMEMBERS"), key})
+		}
+	}
+	for _, value := range []string{"\x01\x00", "\x02\x00", "\x01", "\x01\x02\x01a", "\x02\x02\x01a\x01a", "\x01\xc0\x01", "\x01\x81\xff\xff\xff\xff\xff\xff\xff\xff"} {
+		compareReplies(t, h, judge, 0, [][]byte{[]byte("RESTORE"), []byte("bad"), []byte("0"), rdb.Seal([]byte(value))})
 	}
 }

@@ -14,16 +14,16 @@ func dumpCommands() []*Spec {
 			Name: "dump", Arity: 2, Flags: ReadOnly, Categories: CatKeyspace,
 			Keys: OneKey(KeyRO | KeyAccess), Access: Locked, Handler: dump,
 			Summary: "Returns the value of a key in Redis's own format, for RESTORE.", Since: "2.6.0", Group: "generic",
-			Complexity: "O(N) where N is the length of the string.", Syntax: "key",
-			Differs: "strings only; the payload is that of Redis 7.0, and never compressed.",
+			Complexity: "O(N) where N is the size of the value.", Syntax: "key",
+			Differs: "the payload is that of Redis 7.0, never compressed, and of a list or a set in its oldest form, which every Redis reads.",
 		},
 		{
 			Name: "restore", Arity: -4, Flags: Write | DenyOOM, Categories: CatKeyspace | CatDangerous,
 			Keys: OneKey(KeyOW | KeyUpdate), Access: Locked, Handler: restore,
 			Summary: "Creates a key from what DUMP has returned.", Since: "2.6.0", Group: "generic",
-			Complexity: "O(N) where N is the length of the string.",
+			Complexity: "O(N) where N is the size of the value.",
 			Syntax:     "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-			Differs:    "strings only, of Redis up to 7.2; FREQ is checked and forgotten.",
+			Differs:    "strings of Redis up to 7.2, and lists and sets as DUMP makes them here; FREQ is checked and forgotten.",
 		},
 	}
 }
@@ -34,13 +34,21 @@ func dump(c *Call) {
 		c.Reply.Null()
 		return
 	}
-	if k.Kind() != store.String {
-		c.Err(errDumpKind)
-		return
+	var payload []byte
+	switch k.Kind() {
+	case store.List:
+		elements := make([]string, k.Len())
+		for i := range elements {
+			elements[i] = k.Element(i)
+		}
+		payload = rdb.AppendElements([]byte{rdb.TypeList}, elements)
+	case store.Set:
+		payload = rdb.AppendElements([]byte{rdb.TypeSet}, k.Members())
+	default:
+		s := k.Str()
+		payload = rdb.AppendString(append(make([]byte, 0, len(s)+24), rdb.TypeString), s)
 	}
-	s := k.Str()
-	payload := append(make([]byte, 0, len(s)+24), rdb.TypeString)
-	c.Reply.Bulk(rdb.Seal(rdb.AppendString(payload, s)))
+	c.Reply.Bulk(rdb.Seal(payload))
 }
 
 type restoreOptions struct {
@@ -126,7 +134,7 @@ func restore(c *Call) {
 	default:
 		expiry = store.ExpireAt(ttl)
 	}
-	k.SetStringOwned(value, expiry)
+	value.put(k, expiry)
 	if o.idle >= 0 {
 		k.SetIdle(o.idle)
 	}
@@ -135,19 +143,65 @@ func restore(c *Call) {
 	c.OK()
 }
 
-// openPayload returns the string of a payload, a copy.
-func (c *Call) openPayload(payload []byte) ([]byte, error) {
+// dumped is the value of a payload.
+type dumped struct {
+	kind     store.Kind
+	str      []byte
+	elements [][]byte
+}
+
+// put makes the value that of k, whatever it was before.
+func (d *dumped) put(k *store.Key, expiry store.TTL) {
+	if d.kind == store.String {
+		k.SetStringOwned(d.str, expiry)
+		return
+	}
+	k.Delete()
+	if d.kind == store.List {
+		k.Push(store.Tail, d.elements...)
+	} else {
+		k.AddMembers(d.elements...)
+	}
+	if expiry != store.NoTTL {
+		k.SetExpiry(expiry)
+	}
+}
+
+// openPayload returns the value of a payload, a copy.
+func (c *Call) openPayload(payload []byte) (d dumped, err error) {
 	b, err := rdb.Open(payload)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	if len(b) == 0 || b[0] != rdb.TypeString {
-		return nil, rdb.ErrFormat
+	if len(b) == 0 {
+		return d, rdb.ErrFormat
 	}
 	limit := c.E.MaxValue.Load()
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
-	value, _, err := rdb.ReadString(b[1:], limit)
-	return value, err
+	switch b[0] {
+	case rdb.TypeString:
+		d.kind = store.String
+		d.str, _, err = rdb.ReadString(b[1:], limit)
+	case rdb.TypeList:
+		d.kind = store.List
+		d.elements, err = rdb.ReadElements(b[1:], limit)
+	case rdb.TypeSet:
+		d.kind = store.Set
+		if d.elements, err = rdb.ReadElements(b[1:], limit); err == nil && !different(d.elements) {
+			err = rdb.ErrFormat
+		}
+	default:
+		err = rdb.ErrFormat
+	}
+	return d, err
+}
+
+func different(members [][]byte) bool {
+	seen := make(map[string]struct{}, len(members))
+	for _, m := range members {
+		seen[string(m)] = struct{}{}
+	}
+	return len(seen) == len(members)
 }

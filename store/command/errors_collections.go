@@ -9,6 +9,5 @@ const (
 	errMaxLenNegative   = "ERR MAXLEN can't be negative"
 	errLimitNegative    = "ERR LIMIT can't be negative"
 	errRankZero         = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"
-	errDumpKind         = "ERR DUMP of lists and sets is not supported"
 	errLongRange        = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
 )
