@@ -289,3 +289,108 @@ func TestMaxClientsFitsTheOpenFiles(t *testing.T) {
 	}
 	c.want("CONFIG GET maxclients", `*["maxclients" "10000"]`)
 }
+
+// Close ends clients in every state they can be in, within its time.
+func TestCloseInEveryState(t *testing.T) {
+	holder := &command.Spec{
+		Name: "holdon", Arity: 2, Keys: command.OneKey(command.KeyRW | command.KeyAccess | command.KeyUpdate), Access: command.Locked,
+		Handler: func(c *command.Call) { <-c.S.Wait.Done; c.OK() }, // as a script that is killed
+		Flags:   command.Write, Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "For tests.", Syntax: "key",
+	}
+	for _, drain := range []time.Duration{0, 100 * time.Millisecond} {
+		s := startServer(t, newHolding().family(), []*command.Spec{holder})
+		send := func(lines ...string) *testClient {
+			c := s.dial(t)
+			c.inline(lines...)
+			return c
+		}
+		send("HOLDON k")
+		eventually(t, "the key is held", func() bool {
+			tx := s.store.NewTx()
+			tx.Begin()
+			tx.Add(0, []byte("k"))
+			if tx.AcquireFast() {
+				tx.Rollback()
+				return false
+			}
+			tx.Rollback()
+			return true
+		})
+		send("LOCKALL a k")
+		send("SET k 1")
+		send("MULTI", "SET k 1", "EXEC")
+		s.blocked(t, 3)
+		send("FLUSHALL")
+		eventually(t, "FLUSHALL waits at the gate", func() bool {
+			waits := false
+			s.clients.each(func(c *client) {
+				c.mu.Lock()
+				waits = waits || c.shown.blocked && c.lastCmd != nil && c.lastCmd.Name == "flushall"
+				c.mu.Unlock()
+			})
+			return waits
+		})
+		send("SUBSCRIBE ch").read()
+		send("MONITOR").read()
+		send("WATCH w", "MULTI", "GET x").read()
+		send("WAIT 1 0")
+		send("*2")
+		s.dial(t)
+		s.pipe(t).inline("PING")
+		p := s.pipe(t)
+		p.inline("SUBSCRIBE ch")
+		start := time.Now()
+		if err := s.Close(drain); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if took := time.Since(start); took > drain+5*time.Second {
+			t.Errorf("Close(%v) took %v", drain, took)
+		}
+	}
+}
+
+// Whatever way a key is written and removed, nothing of it stays in the account
+// that maxmemory is judged by.
+func TestMemoryAccountReturnsToZero(t *testing.T) {
+	h := newHolding()
+	s := startServer(t, h.family())
+	c := s.dial(t)
+	big := strings.Repeat("v", 10_000)
+	for round := range 20 {
+		for _, line := range []string{
+			"SET a " + big, "APPEND a " + big, "SETRANGE a 50000 x", "SETBIT a 900000 1", "GETDEL a",
+			"SET a 1 PX 100000", "INCR a", "PERSIST a", "PEXPIRE a 1000000", "RENAME a b", "COPY b c", "MSET d 1 e 2", "SET a x EXAT 1",
+			"MULTI", "SET m " + big, "APPEND m y", "LPUSH m x", "SET m z", "EXEC",
+			"MULTI", "FLUSHDB", "SET n " + big, "SELECT 3", "SET n " + big, "SWAPDB 3 4", "FLUSHDB", "EXEC",
+			"SELECT 0", "RPUSH l a b c", "LPOP l", "SADD s a b c 1 2 3", "SMOVE s t a", "SUNIONSTORE u s t", "LMOVE l l2 LEFT RIGHT",
+			"SET p 1 PX 1", "BITOP NOT q n", "MOVE n 2",
+		} {
+			c.do(line)
+		}
+		switch round % 3 {
+		case 0:
+			c.want("FLUSHALL", "+OK")
+		default:
+			for db := range 5 {
+				c.want(fmt.Sprintf("SELECT %d", db), "+OK")
+				c.send("KEYS", "*")
+				keys := c.read()
+				for _, k := range strings.Fields(strings.Trim(keys, "*[]")) {
+					if round%3 == 1 {
+						c.do("DEL " + strings.Trim(k, `"`))
+					} else {
+						c.do("PEXPIREAT " + strings.Trim(k, `"`) + " 1")
+					}
+				}
+			}
+			c.want("SELECT 0", "+OK")
+		}
+		eventually(t, "what expires is removed", func() bool { // no cron without Listen
+			s.store.ExpireCycle(time.Second)
+			return s.store.Size(0) == 0
+		})
+		if used := s.store.UsedMemory(); used != 0 {
+			t.Fatalf("round %d: the store is empty and %d bytes are in use", round, used)
+		}
+	}
+}
