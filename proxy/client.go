@@ -42,6 +42,7 @@ type client struct {
 	watcher  store.Watcher
 	subs     subscriptions
 	own      ownPushes
+	tracking tracking
 	ahead    [32][]byte  // scratch of touchAhead
 	forwards []forwarded // replies to come from the upstream, by place in w
 	reply    replyMode

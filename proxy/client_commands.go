@@ -75,7 +75,6 @@ func clientCommands() []*command.Spec {
 					Name: "caching", Arity: 3, Flags: clientFlags, Categories: command.CatConnection, Access: command.Free, Handler: clientCaching,
 					Group: "connection", Since: "6.0.0", Complexity: "O(1)",
 					Summary: "Tells whether the keys of the next command are tracked.", Syntax: "YES | NO",
-					Differs: "Always an error: tracking is not supported.",
 				},
 				{
 					Name: "getname", Arity: 2, Flags: clientFlags, Categories: command.CatConnection, Access: command.Free, Handler: clientGetName,
@@ -133,7 +132,7 @@ func clientCommands() []*command.Spec {
 					Group: "connection", Since: "6.0.0", Complexity: "O(1). Some options may introduce additional complexity.",
 					Summary: "Chooses whether the server tracks the keys that the client caches.",
 					Syntax:  "<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
-					Differs: "ON is refused: client-side caching is not supported.",
+					Differs: "A message that invalidates the keys follows the reply to each tracked read at once, so that a client that takes replies and messages in their order has nothing cached and nothing stale; after a script it invalidates all. ON needs RESP3, and is refused with REDIRECT, BCAST and PREFIX.",
 				},
 				{
 					Name: "trackinginfo", Arity: 2, Flags: clientFlags, Categories: command.CatConnection, Access: command.Free, Handler: clientTrackingInfo,
@@ -246,78 +245,6 @@ func clientNoTouch(c *command.Call) {
 	if on, ok := onOff(c); ok {
 		asClient(c).sess.NoTouch = on
 		c.OK()
-	}
-}
-
-func clientGetRedir(c *command.Call) { c.Reply.Int(-1) }
-
-func clientTrackingInfo(c *command.Call) {
-	r := c.Reply
-	r.Map(3)
-	r.BulkString("flags")
-	r.Set(1)
-	r.BulkString("off")
-	r.BulkString("redirect")
-	r.Int(-1)
-	r.BulkString("prefixes")
-	r.Array(0)
-}
-
-func clientCaching(c *command.Call) {
-	c.Err("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
-}
-
-// clientTracking judges its arguments as Redis does, so that a client's mistake
-// is told as such, and then refuses to track.
-func clientTracking(c *command.Call) {
-	s := asServer(c)
-	var redirect, bcast, optIn, optOut, prefix bool
-	for i := 3; i < len(c.Args); i++ {
-		more := i+1 < len(c.Args)
-		switch {
-		case c.Is(i, "redirect") && more:
-			i++
-			if redirect {
-				c.Err("ERR A client can only redirect to a single other client")
-				return
-			}
-			id, ok := c.Int(i)
-			if !ok {
-				return
-			}
-			if s.clients.get(id) == nil {
-				c.Err("ERR The client ID you want redirect to does not exist")
-				return
-			}
-			redirect = true
-		case c.Is(i, "bcast"):
-			bcast = true
-		case c.Is(i, "optin"):
-			optIn = true
-		case c.Is(i, "optout"):
-			optOut = true
-		case c.Is(i, "noloop"):
-		case c.Is(i, "prefix") && more:
-			i++
-			prefix = true
-		default:
-			c.Err(command.ErrSyntax)
-			return
-		}
-	}
-	on, ok := onOff(c)
-	switch {
-	case !ok:
-	case !on:
-		c.OK()
-	case prefix && !bcast:
-		c.Err("ERR PREFIX option requires BCAST mode to be enabled")
-	case bcast && (optIn || optOut):
-		c.Err("ERR OPTIN and OPTOUT are not compatible with BCAST")
-	case optIn && optOut:
-		c.Err("ERR You can't specify both OPTIN mode and OPTOUT mode")
-	default:
-		c.Err("ERR client-side caching is not supported: CLIENT TRACKING can only be OFF")
 	}
 }
 

@@ -169,7 +169,7 @@ func (c *client) appendLine(b []byte) []byte {
 		b = append(b, " cmd=NULL"...)
 	}
 	text(" user=", c.user)
-	b = append(b, " redir=-1"...)
+	num(" redir=", c.tracking.redirection())
 	num(" resp=", int64(resp))
 	text(" lib-name=", c.libName)
 	text(" lib-ver=", c.libVer)
@@ -188,6 +188,7 @@ func (c *client) appendFlags(b []byte) []byte {
 	flag(c.subs.any.Load(), 'P')
 	flag(c.shown.multi >= 0, 'x')
 	flag(c.shown.blocked, 'b')
+	flag(c.tracking.on.Load(), 't')
 	flag(c.watcher.Dirty(), 'd')
 	flag(c.overUnix(), 'U')
 	flag(c.noEvict, 'e')

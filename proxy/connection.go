@@ -170,6 +170,7 @@ func reset(c *command.Call) {
 	cl.unwatch()
 	cl.s.hub.leave(cl)
 	cl.s.monitor.leave(cl)
+	cl.tracking.off()
 	cl.reply = replyOn
 	cl.sess.DB = 0
 	cl.sess.NoTouch = false

@@ -15,6 +15,7 @@ func (c *client) execute(args [][]byte, frame []byte) {
 	if c.own.any.Load() {
 		c.own.take(&c.w)
 	}
+	silent := c.reply == replySkip || c.reply == replyOff
 	switch c.reply {
 	case replyOn:
 	case replySkipNext:
@@ -26,6 +27,9 @@ func (c *client) execute(args [][]byte, frame []byte) {
 	case replyOff:
 		c.w.Rewind(c.mark)
 		c.dropForwards(c.mark)
+	}
+	if c.tracking.on.Load() {
+		c.tracked(args, silent)
 	}
 }
 
@@ -88,6 +92,9 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 	if c.multi != nil && !runsInMulti(spec) {
 		c.queue(call)
 		return
+	}
+	if c.tracking.on.Load() {
+		c.tracking.remember(call)
 	}
 	if r := c.s.router.Load(); r != nil && r.forward(c, call) {
 		return

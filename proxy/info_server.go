@@ -104,12 +104,15 @@ func systemName() string {
 }
 
 func (s *Server) infoClients(t *infoText) {
-	input, output := 0, int64(0)
+	input, output, tracking := 0, int64(0), int64(0)
 	s.clients.each(func(c *client) {
 		c.mu.Lock()
 		input = max(input, c.shown.qbuf+c.shown.qbufFree)
 		c.mu.Unlock()
 		output = max(output, c.out.pending.Load())
+		if c.tracking.on.Load() {
+			tracking++
+		}
 	})
 	t.int("connected_clients", int64(s.clients.len()))
 	t.int("cluster_connections", 0)
@@ -117,7 +120,8 @@ func (s *Server) infoClients(t *infoText) {
 	t.int("client_recent_max_input_buffer", int64(input))
 	t.int("client_recent_max_output_buffer", output)
 	t.int("blocked_clients", s.store.Counter.BlockedClients.Load())
-	t.zeros("tracking_clients", "clients_in_timeout_table")
+	t.int("tracking_clients", tracking)
+	t.zeros("clients_in_timeout_table")
 }
 
 func (s *Server) infoMemory(t *infoText) {

@@ -245,6 +245,11 @@ func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
 		block = append(block, encode(queue[i].args))
 	}
 	block = append(block, encode([][]byte{[]byte("EXEC")}))
+	if cl.tracking.on.Load() {
+		for i := range queue {
+			cl.tracking.remember(&command.Call{E: cl.s.engine, S: &cl.sess, Spec: queue[i].spec, Args: queue[i].args})
+		}
+	}
 	call := r.pool.DoBlock(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Sticky: uint64(cl.id)}, block...)
 	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
 }

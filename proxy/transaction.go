@@ -233,11 +233,15 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 			if tx.Clash() {
 				break
 			}
+			if c.tracking.on.Load() {
+				c.tracking.remember(&inner)
+			}
 		}
 		c.sess.InMulti, c.sess.AllowOOM = false, false
 		if tx.Clash() {
 			c.w.Rewind(mark)
 			c.sess.DB = db
+			c.tracking.forget()
 			if err := tx.Again(c.sess.Wait); err != nil {
 				call.Err(command.WaitError(err))
 				return

@@ -212,5 +212,9 @@ func greet(out io.Writer, s *proxy.Server, cfg *config.Config) {
 	case cfg.String("unixsocket") != "":
 		fmt.Fprintf(out, "  try         latchkey cli -s %s SET lock:demo token NX PX 30000\n", cfg.String("unixsocket"))
 	}
+	if path := cfg.String("unixsocket"); path != "" {
+		// Redis's words: who starts servers for tests waits for them.
+		fmt.Fprintf(out, "The server is now ready to accept connections at %s\n", path)
+	}
 	fmt.Fprintln(out, "Ready to accept connections")
 }

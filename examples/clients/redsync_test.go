@@ -16,8 +16,7 @@ import (
 	"time"
 
 	_ "github.com/go-redsync/redsync/v4" // pins the version whose tests run here
-	"github.com/redis/rueidis"
-	_ "github.com/stvp/tempredis" // and what they start servers with
+	_ "github.com/stvp/tempredis"        // and what they start servers with
 )
 
 const (
@@ -37,11 +36,6 @@ func TestRedsync(t *testing.T) {
 	}
 	// The system gives redsync's ports to whoever connects to something, and then they are taken.
 	changes := map[string]string{"51200": strconv.Itoa(freePorts(t, redsyncServers))}
-	if !tracks(t) {
-		t.Log("no client-side caching: redsync's tests run with rueidis's DisableCache")
-		const options = "rueidislib.ClientOption{"
-		changes[options] = options + "DisableCache: true, "
-	}
 	var out, errOut bytes.Buffer
 	test := exec.Command("go", "test", "-count=1", "-timeout=120s", "-json", "-modfile="+changed(t, dir, changes), redsync)
 	test.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -84,18 +78,6 @@ func TestRedsync(t *testing.T) {
 			t.Errorf("redsync's %s passed %d times, want %d; it printed:\n%s", name, passed[name], clients, &printed)
 		}
 	}
-}
-
-// tracks says whether the server has client-side caching, which rueidis insists on unless it is told otherwise.
-func tracks(t *testing.T) bool {
-	t.Helper()
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{start(t).Addr}})
-	if errors.Is(err, rueidis.ErrNoCache) {
-		return false
-	}
-	must(t, err)
-	c.Close()
-	return true
 }
 
 // freePorts returns the first of n ports in a row that nobody listens on, below those that the system gives away.

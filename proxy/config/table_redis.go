@@ -53,7 +53,7 @@ func evictionDirectives() []Directive {
 		{Name: "active-defrag-max-scan-fields", Kind: Int, Default: "1000", Min: 1, Max: maxInt64, Mutable: true, Summary: "Defragmentation in Redis."},
 		{Name: "active-defrag-ignore-bytes", Kind: Memory, Default: "104857600", Min: 1, Max: maxInt64, Mutable: true, Summary: "Defragmentation in Redis."},
 		{Name: "jemalloc-bg-thread", Kind: Bool, Default: "yes", Mutable: true, Summary: "Redis's memory allocator."},
-		{Name: "tracking-table-max-keys", Kind: Int, Default: "1000000", Max: maxInt64, Mutable: true, Summary: "Client-side caching in Redis; CLIENT TRACKING is not supported."},
+		{Name: "tracking-table-max-keys", Kind: Int, Default: "1000000", Max: maxInt64, Mutable: true, Summary: "Client-side caching in Redis; CLIENT TRACKING here keeps no table of keys."},
 	})
 }
 
