@@ -38,6 +38,7 @@ func (s *Server) configure() error {
 	}
 	if r != nil {
 		s.router.Store(r)
+		s.engine.Owns = r.owns
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func startServerWith(t testing.TB, o Options, directives ...string) *Server {
 	if err != nil {
 		t.Fatalf("directives %q: %v", directives, err)
 	}
-	o.Config, o.Families = cfg, command.Families()
+	o.Config, o.Families = cfg, append(command.Families(), o.Families...)
 	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	s, err := New(o)
 	if err != nil {

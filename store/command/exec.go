@@ -16,6 +16,9 @@ type Engine struct {
 	Table *Table
 	Store *store.Store
 	Log   *slog.Logger
+	// Owns tells whether a key is ours, when there is an upstream that others
+	// may belong to; nil: all are. What scripts and plugins touch is asked for.
+	Owns func(db int, name []byte) bool
 	// Host is the server around the engine, for the handlers of its room.
 	Host any
 
@@ -201,8 +204,16 @@ func WaitError(err error) string {
 func (e *Engine) Exec(c *Call) {
 	c.E = e
 	mark := c.Reply.Mark()
-	if c.From != FromExec && len(c.Spec.Keys) != 0 && !e.reach(c) {
-		return
+	if c.From != FromExec && len(c.Spec.Keys) != 0 {
+		if e.Owns != nil && !e.ownsAll(c) {
+			c.Spec.usage.Rejected.Add(1)
+			c.Err(ErrCrossOwner)
+			e.failed(ErrCrossOwner)
+			return
+		}
+		if !e.reach(c) {
+			return
+		}
 	}
 	if (c.Spec.Access == Alone || c.Spec.Outside) && c.Tx.RequireAll() != nil {
 		return
@@ -224,6 +235,16 @@ func (e *Engine) Exec(c *Call) {
 	if !c.Tx.Clash() {
 		e.monitor(c, true)
 	}
+}
+
+// ownsAll tells whether all keys of a command are ours. A transaction here must
+// not make phantoms of keys that live upstream.
+func (e *Engine) ownsAll(c *Call) bool {
+	ours := true
+	c.EachKey(func(db int, name []byte) {
+		ours = ours && e.Owns(db, name)
+	})
+	return ours
 }
 
 func (e *Engine) reach(c *Call) bool {
