@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,6 +154,7 @@ func (c *client) Addr() string { return showAddr(c.conn.RemoteAddr(), c.conn.Loc
 // serve reads, executes and answers until the connection ends.
 func (c *client) serve() {
 	defer c.close()
+	defer c.survive()
 	fresh := true // the next command begins a batch
 	touched := 0  // commands ahead whose keys were touched
 	for {
@@ -211,6 +213,21 @@ func (c *client) touchAhead(args [][]byte) int {
 
 // fewestTouched is the number of commands from which on touching pays.
 const fewestTouched = 3
+
+// survive ends this client alone after a panic outside of a handler, such as one
+// in the search for a command's keys. With keys or latches held nobody could let
+// them go: then the process had better end.
+func (c *client) survive() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if c.sess.Tx.Holds() {
+		panic(p)
+	}
+	c.sess.Tx.Rollback()
+	c.s.log.Error("panic outside of a command; its client was closed", "client", c.id, "panic", p, "stack", string(debug.Stack()))
+}
 
 func (c *client) beginBatch() {
 	c.busy.Store(true)

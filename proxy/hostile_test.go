@@ -394,3 +394,64 @@ func TestMemoryAccountReturnsToZero(t *testing.T) {
 		}
 	}
 }
+
+// A panic in the search for a command's keys ends its client and nothing else.
+func TestPanicOutsideOfAHandler(t *testing.T) {
+	family := []*command.Spec{{
+		Name: "burst", Arity: -2, Keys: command.AllKeys(command.KeyRW | command.KeyAccess | command.KeyUpdate), Access: command.Locked,
+		Extra:   func(*command.Call, func(int, []byte)) { panic("the search for keys of the test") },
+		Handler: func(c *command.Call) { c.OK() },
+		Flags:   command.Write, Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "For tests.", Syntax: "key [key ...]",
+	}}
+	s := startServer(t, family)
+	for range 3 {
+		if got := s.dial(t).do("BURST k"); got != "(closed)" && !strings.HasPrefix(got, "-ERR") {
+			t.Fatalf("BURST k: %s", got)
+		}
+	}
+	c := s.dial(t)
+	c.want("MULTI", "+OK")
+	c.want("BURST k", "+QUEUED")
+	if got := c.do("EXEC"); got != "(closed)" && !strings.HasPrefix(got, "-ERR") {
+		t.Fatalf("EXEC of BURST k: %s", got)
+	}
+	s.dial(t).want("SET k 1", "+OK")
+	s.dial(t).want("FLUSHALL", "+OK")
+}
+
+// A client that pipelines subscriptions faster than it reads is slowed down, not
+// closed.
+func TestSubscriptionsDoNotOutrunTheirReader(t *testing.T) {
+	s := startServer(t)
+	admin := s.dial(t)
+	admin.send("CONFIG", "SET", "client-output-buffer-limit", "pubsub 4mb 0 0")
+	if got := admin.read(); got != "+OK" {
+		t.Fatal(got)
+	}
+	c := s.pipe(t)
+	const channels = 60_000
+	name := strings.Repeat("c", 100)
+	go func() {
+		for i := range channels {
+			if _, err := c.conn.Write(encode([][]byte{[]byte("SUBSCRIBE"), fmt.Appendf(nil, "%s%06d", name, i)})); err != nil {
+				return
+			}
+		}
+	}()
+	for i := range channels {
+		if got := c.read(); !strings.HasSuffix(got, fmt.Sprintf(" :%d]", i+1)) {
+			t.Fatalf("confirmation %d: %s", i, got)
+		}
+		if i == 0 {
+			var last, same int64
+			eventually(t, "the queue is full and grows no more, or the limit is reached", func() bool {
+				var queued int64
+				s.clients.each(func(c *client) { queued += c.out.pending.Load() })
+				if same++; queued != last {
+					last, same = queued, 0
+				}
+				return same > 50 && queued > queueHigh || s.stats.outputLimit.Load() > 0
+			})
+		}
+	}
+}

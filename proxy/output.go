@@ -62,20 +62,23 @@ func (o *output) write(b []byte) error {
 		o.mu.Unlock()
 		return o.direct(b)
 	}
-	for len(o.queue) > queueHigh && !o.closed {
+	o.awaitRoom()
+	err := o.enqueue(b)
+	o.mu.Unlock()
+	return err
+}
+
+// awaitRoom keeps the client's own goroutine for as long as too much is queued.
+// Under mu, which it lets go meanwhile.
+func (o *output) awaitRoom() {
+	for len(o.queue) > queueHigh && !o.closed && !o.done() {
 		o.mu.Unlock()
 		select {
 		case <-o.room:
 		case <-o.c.done:
 		}
 		o.mu.Lock()
-		if o.done() {
-			break
-		}
 	}
-	err := o.enqueue(b)
-	o.mu.Unlock()
-	return err
 }
 
 func (o *output) done() bool {

@@ -176,9 +176,15 @@ func (c *client) unsubscribe(call *command.Call, kind string) {
 // answered before goes into the queue first.
 func (c *client) beginPushes() {
 	c.out.share()
-	if !c.sess.InMulti {
-		c.flush()
+	if c.sess.InMulti {
+		return
 	}
+	c.flush()
+	// Confirmations go straight into the queue: they must not outrun the reader
+	// any more than replies may.
+	c.out.mu.Lock()
+	c.out.awaitRoom()
+	c.out.mu.Unlock()
 }
 
 // confirm returns a confirmation for the hub to queue. Within EXEC it is part of

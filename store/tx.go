@@ -129,6 +129,10 @@ func (tx *Tx) Begin() {
 	tx.retry = tx.retry[:0]
 }
 
+// Holds tells whether the transaction has been acquired and has not ended: it may
+// hold latches, locks or the gate.
+func (tx *Tx) Holds() bool { return tx.mode > staging }
+
 // Add stages a key of a logical database; the same key may be added twice.
 func (tx *Tx) Add(db int, name []byte) {
 	phys := tx.physical(db)
