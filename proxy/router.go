@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/latchkey-proxy/latchkey/proxy/config"
 	"github.com/latchkey-proxy/latchkey/proxy/upstream"
@@ -39,17 +40,26 @@ type ownRule struct {
 }
 
 func newRouter(s *Server, cfg *config.Config) (*router, error) {
-	up, ok := cfg.Upstream()
-	if !ok {
+	url := cfg.String("upstream")
+	if url == "" {
 		return nil, nil
+	}
+	up, err := upstream.ParseURL(url)
+	if err != nil {
+		return nil, err
 	}
 	rules, err := ownRules(cfg.Strings("own"))
 	if err != nil {
 		return nil, err
 	}
+	timeout := time.Duration(cfg.Int("upstream-timeout")) * time.Millisecond
+	if timeout == 0 {
+		timeout = waitForever
+	}
 	pool, err := upstream.Open(upstream.Options{
-		URL: cfg.String("upstream"), Conns: int(cfg.Int("upstream-connections")),
+		URL: url, Conns: int(cfg.Int("upstream-connections")),
 		Databases: int(cfg.Int("databases")) + up.DB, Logger: s.log,
+		DialTimeout: timeout, ReplyTimeout: timeout,
 	})
 	if err != nil {
 		return nil, err
@@ -58,6 +68,9 @@ func newRouter(s *Server, cfg *config.Config) (*router, error) {
 	r.foreign.learn()
 	return r, nil
 }
+
+// waitForever is upstream-timeout 0.
+const waitForever = 100 * 365 * 24 * time.Hour
 
 func ownRules(patterns []string) ([]ownRule, error) {
 	var rules []ownRule
@@ -215,12 +228,31 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 }
 
 // rawCommand are the bytes of a command as the upstream wants them: an inline
-// command is encoded anew.
+// command and one that was renamed are encoded anew.
 func rawCommand(c *command.Call) []byte {
-	if len(c.Frame) > 0 && c.Frame[0] == '*' {
+	if len(c.Frame) > 0 && c.Frame[0] == '*' && !renamed(c.Spec) {
 		return c.Frame
 	}
-	return encode(c.Args)
+	return encode(upstreamArgs(c.Spec, c.Args))
+}
+
+// renamed tells whether a command is called by another name than upstream's.
+func renamed(spec *command.Spec) bool {
+	if parent := spec.Parent(); parent != nil {
+		spec = parent
+	}
+	return spec.Renamed()
+}
+
+// upstreamArgs are a command's arguments under the name that the upstream knows.
+func upstreamArgs(spec *command.Spec, args [][]byte) [][]byte {
+	if !renamed(spec) {
+		return args
+	}
+	if parent := spec.Parent(); parent != nil {
+		spec = parent
+	}
+	return append([][]byte{[]byte(spec.Name)}, args[1:]...)
 }
 
 func encode(args [][]byte) []byte {
@@ -242,7 +274,7 @@ func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
 	block := make([][]byte, 0, len(queue)+2)
 	block = append(block, encode([][]byte{[]byte("MULTI")}))
 	for i := range queue {
-		block = append(block, encode(queue[i].args))
+		block = append(block, encode(upstreamArgs(queue[i].spec, queue[i].args)))
 	}
 	block = append(block, encode([][]byte{[]byte("EXEC")}))
 	if cl.tracking.on.Load() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/proxy"
 	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
 )
 
 const redisVersion = proxy.RedisVersion
@@ -31,7 +32,12 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
-	cfg, err := config.Load(config.ParseArgs(args, stdin))
+	sources := config.ParseArgs(args, stdin)
+	sources.CheckUpstream = func(url string) error {
+		_, err := upstream.ParseURL(url)
+		return err
+	}
+	cfg, err := config.Load(sources)
 	if err != nil {
 		hint := ""
 		var bad *config.Error
@@ -188,12 +194,13 @@ func greet(out io.Writer, s *proxy.Server, cfg *config.Config) {
 	}
 	fmt.Fprintf(out, "latchkey %s, answering as Redis %s, pid %d\n", version, redisVersion, os.Getpid())
 	fmt.Fprintf(out, "  listening   %s\n", strings.Join(addrs, ", "))
-	if up, ok := cfg.Upstream(); ok {
+	if url := cfg.String("upstream"); url != "" {
+		up, _ := upstream.ParseURL(url) // a server is made of it, so it is right
 		own := cfg.Strings("own")
 		if len(own) == 0 {
-			fmt.Fprintf(out, "  owns        no keys; all are forwarded to %s (name ours with --own PATTERN)\n", up.Addr)
+			fmt.Fprintf(out, "  owns        no keys; all are forwarded to %s (name ours with --own PATTERN)\n", up.Address)
 		} else {
-			fmt.Fprintf(out, "  owns        keys like %s; all others are forwarded to %s\n", strings.Join(own, " "), up.Addr)
+			fmt.Fprintf(out, "  owns        keys like %s; all others are forwarded to %s\n", strings.Join(own, " "), up.Address)
 		}
 	} else {
 		fmt.Fprintf(out, "  owns        all keys (no upstream)\n")

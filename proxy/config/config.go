@@ -207,19 +207,6 @@ func (c *Config) Allowed(name string, local bool) bool {
 	return false
 }
 
-// Upstream returns the upstream directive's parts; ok is false when there is no upstream.
-func (c *Config) Upstream() (up Upstream, ok bool) {
-	text := c.String("upstream")
-	if text == "" {
-		return Upstream{}, false
-	}
-	up, err := ParseUpstream(text)
-	if err != nil {
-		panic(fmt.Sprintf("config: upstream was accepted: %v", err))
-	}
-	return up, true
-}
-
 // Redacted reports whether the value of the directive of that name, in any case, is a secret: SLOWLOG, MONITOR and
 // the log show "(redacted)" for the argument that follows it in CONFIG SET.
 func (c *Config) Redacted(name string) bool {

@@ -24,6 +24,10 @@ type Sources struct {
 	Stdin   io.Reader // nil if standard input is not to be read
 	Options string    // lines made of the command line's flags, as ParseArgs does
 
+	// CheckUpstream judges the URLs of upstream, which this package does not read; nil takes any. Its errors must
+	// not repeat the URL, which may hold a password.
+	CheckUpstream func(url string) error
+
 	open func(path string) (io.ReadCloser, error)         // os.Open, but in tests
 	glob func(pattern string) (paths []string, err error) // filepath.Glob, but in tests
 }
@@ -205,7 +209,15 @@ func (l *loader) directive(name string, args []string, at Origin) error {
 	case e != nil && name == "include":
 		return l.include(args, at)
 	case e != nil:
-		return c.load(e, name, args, at)
+		if err := c.load(e, name, args, at); err != nil {
+			return err
+		}
+		if url := c.String("upstream"); e.Name == "upstream" && url != "" && l.s.CheckUpstream != nil {
+			if err := l.s.CheckUpstream(url); err != nil {
+				return &Error{Origin: at, Directive: name, Reason: err.Error()}
+			}
+		}
+		return nil
 	case obsolete(name) && len(args) == 1:
 		c.ignore(name, at)
 		return nil

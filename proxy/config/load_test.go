@@ -77,7 +77,7 @@ func TestLoadErrors(t *testing.T) {
 		{name: "flag without value", args: []string{"--port"}, want: "command line: 'port': wrong number of arguments", hint: "port takes an integer from 0 to 65535"},
 		{name: "flag takes the next flag", args: []string{"--logfile", "--port", "1"}, want: "command line: 'logfile --port 1': wrong number of arguments", hint: "logfile takes one word, in quotes if it has spaces"},
 		{name: "secret", conf: "requirepass one two", want: "lk.conf:1: 'requirepass': wrong number of arguments", hint: "requirepass takes one word, in quotes if it has spaces"},
-		{name: "secret in a URL", conf: "upstream http://u:secret@h", want: "lk.conf:1: 'upstream': not a redis:// URL: write it as redis://[user:password@]host:port[/db]", hint: "upstream takes one word, in quotes if it has spaces"},
+		{name: "secret in a URL", conf: "upstream redis://u:secret@h x", want: "lk.conf:1: 'upstream': wrong number of arguments", hint: "upstream takes one word, in quotes if it has spaces"},
 		{name: "quotes", conf: "port 1\nlogfile \"a", want: "lk.conf:2: unbalanced quotes", hint: "a closing quote must be followed by a blank or the end of the line"},
 		{name: "quotes inside", conf: "bind \"'a\"", want: "lk.conf:1: 'bind 'a': unbalanced quotes", hint: "bind takes one or more words"},
 		{name: "NUL", conf: "port 1\x00", want: "lk.conf:1: the line has a NUL byte", hint: "is this a text file?"},
@@ -230,8 +230,8 @@ logfile '' # not a comment, but more words in Redis: so it stands on a line of i
 	if got, want := c.Lines("loadmodule"), [][]string{{"cad.wasm", "1", "2"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("loadmodule lines are %q, want %q", got, want)
 	}
-	if up, ok := c.Upstream(); !ok || up != (Upstream{Addr: "h:6379", User: "u", Password: "p@", DB: 2}) {
-		t.Errorf("upstream is %+v, %v", up, ok)
+	if got := c.String("upstream"); got != "redis://u:p%40@h/2" {
+		t.Errorf("upstream is %q", got)
 	}
 	if got := c.KeyspaceEvents(); got != "g$lshzxetdnK" {
 		t.Errorf("keyspace events are %q", got)
@@ -252,21 +252,22 @@ logfile '' # not a comment, but more words in Redis: so it stands on a line of i
 	}
 }
 
-func TestParseUpstream(t *testing.T) {
-	for in, want := range map[string]Upstream{
-		"redis://h:1":            {Addr: "h:1"},
-		"redis://[::1]:1/":       {Addr: "[::1]:1"},
-		"redis://:p@h":           {Addr: "h:6379", Password: "p"},
-		"redis://u:p@10.0.0.1/3": {Addr: "10.0.0.1:6379", User: "u", Password: "p", DB: 3},
-	} {
-		if got, err := ParseUpstream(in); err != nil || got != want {
-			t.Errorf("ParseUpstream(%q) is %+v, %v; want %+v", in, got, err, want)
+func TestCheckUpstream(t *testing.T) {
+	files := map[string]string{"lk.conf": "port 1\nupstream unix://u:secret@/s\n"}
+	for _, tc := range []struct {
+		judge error
+		want  string
+	}{{nil, "<nil>"}, {errors.New("no such thing"), "lk.conf:2: 'upstream': no such thing"}} {
+		s, asked := inMemory(files, "lk.conf"), ""
+		s.CheckUpstream = func(url string) error {
+			asked = url
+			return tc.judge
 		}
-	}
-	for _, in := range []string{"h:1", "rediss://h", "redis://", "redis://h:0", "redis://h:99999", "redis://h/x", "redis://h/1/2", "redis://h?x=1", "redis://u:secret@h:b", "redis://%zz"} {
-		_, err := ParseUpstream(in)
-		if err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("ParseUpstream(%q): got error %v, want one without the password", in, err)
+		if _, err := Load(s); fmt.Sprint(err) != tc.want {
+			t.Errorf("Load with an upstream that is judged %v: %v, want %s", tc.judge, err, tc.want)
+		}
+		if asked != "unix://u:secret@/s" {
+			t.Errorf("the URL to judge is %q", asked)
 		}
 	}
 }
