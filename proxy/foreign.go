@@ -245,7 +245,7 @@ func asks(s *command.Spec) bool {
 // askOwner asks the upstream for the keys of a command. When it cannot say,
 // forwarding the command will tell why.
 func (r *router) askOwner(cl *client, c *command.Call) owner {
-	args := append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, c.Args...)
+	args := append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, upstreamArgs(c.Spec, c.Args)...)
 	call := r.pool.Do(upstream.Request{DB: r.baseDB, Proto: 2, Raw: encode(args), Sticky: uint64(cl.id)})
 	defer call.Release()
 	frame, err := call.Wait(cl.done)

@@ -157,16 +157,18 @@ func (s *Server) watchSlow() {
 	s.setSlowAfter(after)
 }
 
-// expireBudget is how long one round of active expiry may take.
+// expireBudget is how long one round of active expiry may take for each step of
+// active-expire-effort.
 const expireBudget = 5 * time.Millisecond
 
 // expireCycle is one round of active expiry, with its time taken.
 func (s *Server) expireCycle() {
 	start := time.Now()
-	s.store.ExpireCycle(expireBudget)
+	budget := time.Duration(s.cfg.Int("active-expire-effort")) * expireBudget
+	s.store.ExpireCycle(budget)
 	took := time.Since(start)
 	s.stats.expireMicros.Add(took.Microseconds())
-	if took > expireBudget {
+	if took > budget {
 		s.stats.expireCapped.Add(1)
 	}
 	s.latency.sample(s, eventExpireCycle, took.Milliseconds())

@@ -104,6 +104,11 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, line := range s.cfg.Lines("rename-command") {
+		if err := table.Rename(line[0], line[1]); err != nil {
+			return nil, s.cfg.LineError("rename-command", i, err.Error(), "rename-command takes "+s.cfg.Lookup("rename-command").Takes())
+		}
+	}
 	s.engine = &command.Engine{Table: table, Store: st, Log: o.Log,
 		Slow: s.slow, Monitor: s.monitor.feed, Hold: s.holdRun, OnError: s.stats.errorReply, Host: s}
 	s.clients.init()

@@ -82,6 +82,11 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		Shutdown: func() { once.Do(func() { close(stop) }) },
 	})
 	if err != nil {
+		var bad *config.Error
+		if errors.As(err, &bad) {
+			fail(stderr, err, bad.Hint())
+			return exitUsage
+		}
 		fail(stderr, err, "")
 		return exitFailed
 	}

@@ -80,13 +80,18 @@ type Directive struct {
 	// acceptance would mislead the operator.
 	Warn string
 
-	same   map[string]string     // choices that mean another one
-	adjust func(n int64) int64   // brings an accepted number into its useful range, as Redis does with hz
-	check  func(v string) string // says what is wrong with a word or string, or nothing
+	same   map[string]string          // choices that mean another one
+	adjust func(n int64) int64        // brings an accepted number into its useful range, as Redis does with hz
+	check  func(v string) string      // says what is wrong with a word or string, or nothing
+	line   func(args []string) string // the same for a line of kind Lines
+	takes  string                     // what Takes answers, where the kind says too little
 }
 
 // Takes says in a few words what values the directive accepts, for hints and the reference page.
 func (d *Directive) Takes() string {
+	if d.takes != "" {
+		return d.takes
+	}
 	switch d.Kind {
 	case Int:
 		return "an integer " + d.bounds()

@@ -284,6 +284,10 @@ func (c *Config) load(e *entry, name string, args []string, at Origin) error {
 	if err != nil {
 		return fail(err.Error())
 	}
+	if e.Kind == Lines {
+		old := e.value.Load().origins
+		v.origins = append(old[:len(old):len(old)], at)
+	}
 	if e.Kind == SavePoints {
 		if v, err = c.addSavePoints(e, v); err != nil {
 			return fail(err.Error())

@@ -93,11 +93,14 @@ func TestLoadErrors(t *testing.T) {
 		{name: "error in an included file", files: map[string]string{"lk.conf": "include b\n", "b": "\nport x"}, want: "b:2: 'port x': argument couldn't be parsed into an integer", hint: "port takes an integer from 0 to 65535"},
 		{name: "sentinel", conf: "sentinel monitor a", want: "lk.conf:1: 'sentinel': latchkey is not a Sentinel", hint: "run redis-sentinel for that"},
 		{name: "module setting", conf: "cad.max", want: "lk.conf:1: 'cad.max': a module's setting needs a value"},
-		{name: "ACL file", conf: "aclfile users.acl", want: "lk.conf:1: 'aclfile users.acl': latchkey does not read ACL files: write the users as user lines into the configuration file"},
+		{name: "ACL file", conf: "aclfile users.acl", want: "lk.conf:1: 'aclfile users.acl': latchkey does not read ACL files; it has one user, default, whose password is requirepass"},
 		{name: "TLS port", conf: "tls-port 6381", want: "lk.conf:1: 'tls-port 6381': latchkey does not speak TLS to clients; put a TLS terminator in front of it"},
 		{name: "empty own", conf: "own db1/", want: "lk.conf:1: 'own db1/': the pattern is empty: write own * to own every key", hint: "own takes one or more words"},
 		{name: "loadmodule", conf: "loadmodule", want: "lk.conf:1: 'loadmodule': wrong number of arguments", hint: "loadmodule takes one or more words"},
-		{name: "rename-command", conf: "rename-command a", want: "lk.conf:1: 'rename-command a': wrong number of arguments", hint: "rename-command takes one or more words"},
+		{name: "rename-command", conf: "rename-command a", want: "lk.conf:1: 'rename-command a': wrong number of arguments", hint: `rename-command takes a command and its new name, or "" to take it away`},
+		{name: "user", conf: "user alice on", want: "lk.conf:1: 'user': latchkey has one user, default, who may do everything once the password of requirepass is given", hint: "user takes default on nopass ~* &* +@all"},
+		{name: "default user off", conf: "user default off nopass ~* &* +@all", want: "lk.conf:1: 'user': latchkey has one user, default, who may do everything once the password of requirepass is given", hint: "user takes default on nopass ~* &* +@all"},
+		{name: "default user without keys", conf: "user default on nopass &* +@all", want: "lk.conf:1: 'user': latchkey has one user, default, who may do everything once the password of requirepass is given", hint: "user takes default on nopass ~* &* +@all"},
 		{name: "binds", conf: "bind " + strings.Repeat("a ", 17), want: "lk.conf:1: 'bind" + strings.Repeat(" a", 17) + "': Too many bind addresses specified.", hint: "bind takes one or more words"},
 		{name: "repeated", conf: strings.Repeat("own a\n", maxWords+1), want: "lk.conf:4097: 'own a': more than 4096 values", hint: "own takes one or more words"},
 		{name: "saves", conf: strings.Repeat("save 1 2\n", maxWords/2+1), want: "lk.conf:2049: 'save 1 2': more than 4096 values", hint: `save takes pairs of seconds and changes such as "3600 1 300 100", or ""`},
@@ -193,8 +196,8 @@ save 3600 1
 save 300 100
 own a:* "db3/b c"
 own x
-user alice on >secret ~*
-user bob off
+user default on nopass sanitize-payload ~* &* +@all
+user default allcommands allkeys allchannels nopass on
 loadmodule cad.wasm 1 2
 rename-command FLUSHALL ""
 cad.limit 10 20
@@ -224,7 +227,7 @@ logfile '' # not a comment, but more words in Redis: so it stands on a line of i
 	if got, want := c.Strings("own"), []string{"a:*", "db3/b c", "x", "y"}; !slices.Equal(got, want) {
 		t.Errorf("own is %q, want %q", got, want)
 	}
-	if got, want := c.Lines("user"), [][]string{{"alice", "on", ">secret", "~*"}, {"bob", "off"}}; !reflect.DeepEqual(got, want) {
+	if got, want := c.Lines("user"), [][]string{{"default", "on", "nopass", "sanitize-payload", "~*", "&*", "+@all"}, {"default", "allcommands", "allkeys", "allchannels", "nopass", "on"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("user lines are %q, want %q", got, want)
 	}
 	if got, want := c.Lines("loadmodule"), [][]string{{"cad.wasm", "1", "2"}}; !reflect.DeepEqual(got, want) {
@@ -335,7 +338,7 @@ func FuzzSplitArgs(f *testing.F) {
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
 		"port 1\nmaxmemory 1gb\n", "save 1 2\nsave 3 4\n", "own a \"db1/b c\"\nown x\n", "include lk.conf\n", "include *\n", "include [a\n",
-		"client-output-buffer-limit normal 1 2 3 pubsub 4mb 5kb 6\n", "notify-keyspace-events AKEn\n", "rename-command a \"\"\nuser x on\nloadmodule a b\n",
+		"client-output-buffer-limit normal 1 2 3 pubsub 4mb 5kb 6\n", "notify-keyspace-events AKEn\n", "rename-command a \"\"\nuser default on nopass ~* &* +@all\nloadmodule a b\n",
 		"a.b c\nlatency-tracking-info-percentiles 1 2.5\n", "oom-score-adj relative\nshutdown-on-sigterm now force\n", "requirepass \"\\xff\\\"\"\n", "maxmemory-clients 5%\nbind \"a b\"\n",
 		"replicaof no one\nslaveof h 1\nunixsocketperm 700\nmaxmemory-policy allkeys-lru\n", "PORT '1'\nhash-max-ziplist-entries 3\n",
 	} {

@@ -216,7 +216,7 @@ save 1 2
 save 3 4
 # the end of it
 own "'b c'"
-user alice on
+user default on nopass ~* &* +@all
 loadmodule old.wasm
 nosuch thing
 slowlog-max-len 1
@@ -233,7 +233,7 @@ own a:*
 save 5 6
 # the end of it
 own "'b c'"
-user alice on
+user default on nopass ~* &* +@all
 loadmodule new.wasm "x y"
 # ??? nosuch thing
 slowlog-max-len 2

@@ -125,17 +125,19 @@ func securityDirectives() []Directive {
 			Summary: "Who may use DEBUG: nobody, everybody, or clients connected by loopback or Unix socket."},
 		{Name: "enable-module-command", Group: g, Kind: Enum, Default: "no", Enum: []string{"no", "yes", "local"},
 			Summary: "Who may use MODULE LOAD and UNLOAD: nobody, everybody, or clients connected by loopback or Unix socket."},
-		{Name: "user", Group: g, Kind: Lines, Min: 1, Max: maxWords, Repeatable: true, Redacted: true,
-			Summary: "An ACL user and its rules, as in ACL SETUSER. One line per user."},
+		{Name: "user", Group: g, Kind: Lines, Min: 1, Max: maxWords, Repeatable: true, Redacted: true, line: checkUser,
+			takes:   "default on nopass ~* &* +@all",
+			Summary: "An ACL user and its rules. There is one, default, and its password is requirepass; a start with a line for another user, or with other rules, is refused, because without them more would be allowed than was meant."},
 		{Name: "aclfile", Group: g, Kind: String, Required: true,
-			Unsupported: "latchkey does not read ACL files: write the users as user lines into the configuration file",
+			Unsupported: "latchkey does not read ACL files; it has one user, default, whose password is requirepass",
 			Summary:     "Not supported: a start with an ACL file is refused, because without it more would be allowed than was meant."},
 		{Name: "acl-pubsub-default", Group: g, Kind: Enum, Default: "resetchannels", Enum: []string{"allchannels", "resetchannels"}, Mutable: true,
 			Summary: "Pub/sub channels that a new ACL user may use before a rule says so."},
 		{Name: "acllog-max-len", Group: g, Kind: Int, Default: "128", Min: 0, Max: maxInt64, Mutable: true,
 			Summary: "Entries that ACL LOG keeps."},
 		{Name: "rename-command", Group: g, Kind: Lines, Min: 2, Max: 2, Repeatable: true,
-			Summary: "Gives a command another name; the empty name \"\" takes it away. One line per command."},
+			takes:   "a command and its new name, or \"\" to take it away",
+			Summary: "Gives a command another name, under which clients and scripts call it from then on; the empty name \"\" takes it away. One line per command, in their order. COMMAND, INFO and the upstream know it by its own name."},
 	}
 }
 
@@ -169,13 +171,13 @@ func pluginDirectives() []Directive {
 		{Name: "loadmodule", Group: g, Kind: Lines, Min: 1, Max: maxWords, Repeatable: true,
 			Summary: "A WASM module to load at start, and its arguments. One line per module."},
 		{Name: "plugin-dir", Group: g, Kind: String,
-			Summary: "Directory that relative module paths are looked up in, and the only one MODULE LOAD may load from; empty is the working directory, without that restriction."},
-		{Name: "plugin-max-time", Group: g, Kind: Int, Default: "1000", Min: 0, Max: maxInt32, Mutable: true,
-			Summary: "Milliseconds that one call of a plugin command may take before it is ended and rolled back; 0 is no limit."},
+			Summary: "Directory that modules must lie in once links are followed, those of loadmodule and of MODULE LOAD; empty lets them lie anywhere. Relative paths, of modules too, start in the working directory."},
+		{Name: "plugin-max-time", Group: g, Kind: Int, Default: "1000", Min: 1, Max: maxInt32, Mutable: true,
+			Summary: "Milliseconds that one call of a plugin command may take before it is ended and rolled back. There is always a limit, because others wait for the keys of the call."},
 		{Name: "plugin-max-memory-pages", Group: g, Kind: Int, Default: "256", Min: 1, Max: 65536,
 			Summary: "Pages of 64 KiB that one instance's linear memory may grow to; the default is 16 MiB."},
-		{Name: "plugin-max-instances", Group: g, Kind: Int, Default: "0", Min: 0, Max: 4096,
-			Summary: "Instances of one module that may run at the same time; 0 is the number of cores."},
+		{Name: "plugin-max-instances", Group: g, Kind: Int, Default: "64", Min: 1, Max: 4096,
+			Summary: "Instances of one module that may exist, and so how many of its commands run at the same time; more callers wait."},
 	}
 }
 
@@ -189,7 +191,7 @@ func memoryDirectives() []Directive {
 			Unsupported: "latchkey never evicts: evicting a lock gives it to two holders; only noeviction is supported",
 			Summary:     "Always noeviction: evicting a lock would give it to two holders. A file that asks for another policy gets a warning, CONFIG SET is refused."},
 		{Name: "active-expire-effort", Group: g, Kind: Int, Default: "1", Min: 1, Max: 10, Mutable: true,
-			Summary: "How much time the active cycle spends on finding expired keys, from 1 to 10."},
+			Summary: "How much time each round of active expiry, ten a second, may take: so many times 5 ms."},
 	}
 }
 
@@ -230,13 +232,13 @@ func runDirectives() []Directive {
 		{Name: "loglevel", Group: g, Kind: Enum, Default: "notice", Enum: []string{"debug", "verbose", "notice", "warning", "nothing"}, Mutable: true,
 			Summary: "Least serious messages to log; verbose logs what notice does."},
 		{Name: "logfile", Group: g, Kind: String,
-			Summary: "File to append the log to; empty is standard output."},
+			Summary: "File to append the log to; empty writes it to standard error, and the lines about the start and the end to standard output."},
 		{Name: "pidfile", Group: g, Kind: String,
 			Summary: "File to write the process id to; removed at a clean end. Empty writes none."},
 		{Name: "shutdown-timeout", Group: g, Kind: Int, Default: "10", Min: 0, Max: maxInt32, Mutable: true,
 			Summary: "Seconds that SIGTERM and SHUTDOWN give running commands to finish."},
 		{Name: "hz", Group: g, Kind: Int, Default: "10", Min: 0, Max: maxInt32, Mutable: true, adjust: clampHz,
-			Summary: "Background rounds per second, such as the active expiry cycle's; brought into the range from 1 to 500."},
+			Summary: "Shown by INFO, brought into the range from 1 to 500. Background rounds, such as the active expiry cycle's, run ten times a second whatever it says."},
 	}
 }
 

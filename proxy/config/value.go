@@ -30,6 +30,8 @@ type value struct {
 	num   int64  // of numbers; a percentage is negative; a Bool is 0 or 1
 	words []string
 	lines [][]string
+
+	origins []Origin // of lines that a source gave
 }
 
 // equal reports whether two values mean the same. A text may hide a difference: see KeyspaceEvents.
@@ -294,6 +296,11 @@ func (d *Directive) parseLine(args []string, prev *value) (*value, error) {
 		return nil, fmt.Errorf("repeated more than %d times", maxWords)
 	}
 	v.lines = append(v.lines, args)
+	if d.line != nil {
+		if reason := d.line(args); reason != "" {
+			return nil, errors.New(reason)
+		}
+	}
 	return d.checked(v, args[:1])
 }
 

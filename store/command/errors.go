@@ -65,8 +65,9 @@ func unknownCommand(args [][]byte) string {
 	return oneLine(b.String())
 }
 
-func unknownSubcommand(s *Spec, sub []byte) string {
-	return oneLine(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(sub, 128), strings.ToUpper(s.Name)))
+// unknownSubcommand names the container as it was called.
+func unknownSubcommand(args [][]byte) string {
+	return oneLine(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", clip(args[1], 128), strings.ToUpper(string(args[0]))))
 }
 
 // UnknownSubcommand is the error of a container asked for what it does not have

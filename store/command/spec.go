@@ -49,7 +49,11 @@ type Spec struct {
 	fullName string // "config|get"
 	usage    Usage
 	module   string
+	renamed  bool
 }
+
+// Renamed tells whether the command is called by another name than its own.
+func (s *Spec) Renamed() bool { return s.renamed }
 
 // FullName is the name as COMMAND LIST gives it: "get", "config|get".
 func (s *Spec) FullName() string { return s.fullName }

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,6 +78,41 @@ func (t *Table) Remove(module string) {
 	}
 	t.byName.Store(&next)
 	t.version.Add(1)
+}
+
+// Errors of Rename, in Redis's words.
+var (
+	ErrRenameUnknown = errors.New("No such command in rename-command")
+	ErrRenameTaken   = errors.New("Target command name already exists")
+	ErrRenameName    = fmt.Errorf("the new name must have at most %d bytes", maxName)
+)
+
+// Rename has a command called by another name, or with "" by none. Its Spec
+// keeps its own name: COMMAND, INFO and errors show that, as Redis does. It is
+// for the start, before anyone calls the command.
+func (t *Table) Rename(name, to string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name, to = strings.ToLower(name), strings.ToLower(to)
+	old := *t.byName.Load()
+	s := old[name]
+	switch {
+	case s == nil:
+		return ErrRenameUnknown
+	case len(to) > maxName:
+		return ErrRenameName
+	case to != name && old[to] != nil:
+		return ErrRenameTaken
+	}
+	next := maps.Clone(old)
+	delete(next, name)
+	if to != "" {
+		next[to] = s
+		s.renamed = to != s.Name
+	}
+	t.byName.Store(&next)
+	t.version.Add(1)
+	return nil
 }
 
 // check refuses an entry that cannot be right.
@@ -173,7 +210,7 @@ func (s *Spec) Resolve(args [][]byte) (*Spec, string) {
 		if len(args) >= 2 {
 			sub := s.sub(args[1])
 			if sub == nil {
-				return nil, unknownSubcommand(s, args[1])
+				return nil, unknownSubcommand(args)
 			}
 			s = sub
 		}
