@@ -18,6 +18,10 @@ import (
 // even though the batch goes on.
 const flushAt = 64 << 10
 
+// maxReply is how many bytes of replies a client may have gathered: a short MGET
+// or MULTI could name a large value a million times.
+const maxReply = 1 << 30
+
 // client is one connection. Its goroutine owns it, but for the fields that say
 // otherwise.
 type client struct {
@@ -106,6 +110,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.lim.Grow = c.growQuery
 	c.r = resp.NewReader(countingReader{c}, &c.lim)
 	c.out.init(c)
+	c.w.SetMax(int(s.maxReply.Load()))
 	c.sess.Tx = s.store.NewTx()
 	c.setProto(2)
 	c.sess.Client = c

@@ -455,3 +455,23 @@ func TestSubscriptionsDoNotOutrunTheirReader(t *testing.T) {
 		}
 	}
 }
+
+// A short command must not make a reply that takes all memory.
+func TestRepliesAreBounded(t *testing.T) {
+	s := startServer(t)
+	s.maxReply.Store(16 << 20)
+	c := s.dial(t)
+	c.send("SET", "big", strings.Repeat("v", 1<<20))
+	if got := c.read(); got != "+OK" {
+		t.Fatal(got)
+	}
+	line := "MGET" + strings.Repeat(" big", 100_000) // 100 GiB
+	want := fmt.Sprintf("-ERR the reply is larger than %d bytes", 16<<20)
+	c.want(line, want)
+	c.want("MULTI", "+OK")
+	c.want("INCR n", "+QUEUED")
+	c.want(line, "+QUEUED")
+	c.want("INCR n", "+QUEUED")
+	c.want("EXEC", "*[:1 "+want+" :2]")
+	c.want("PING", "+PONG")
+}

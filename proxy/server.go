@@ -62,6 +62,7 @@ type Server struct {
 	maxQueries  atomic.Int64
 	maxQuery    atomic.Int64 // client-query-buffer-limit
 	bufferLimit atomic.Pointer[bufferLimits]
+	maxReply    atomic.Int64 // maxReply, lower in tests
 
 	runID   string
 	started time.Time
@@ -91,6 +92,7 @@ func New(o Options) (*Server, error) {
 		o.EffectLog = &store.MemoryLog{}
 	}
 	s := &Server{cfg: o.Config, log: o.Log, opt: o, clock: o.Clock, started: time.Now(), done: make(chan struct{}), runID: newRunID()}
+	s.maxReply.Store(maxReply)
 	s.hub = newHub(s)
 	st, err := store.New(store.Options{Databases: int(o.Config.Int("databases")), Clock: o.Clock, Log: o.EffectLog, Sink: s.hub})
 	if err != nil {

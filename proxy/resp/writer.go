@@ -26,6 +26,27 @@ type Writer struct {
 	buf   []byte
 	resp3 bool
 	spare int // resets in a row that found buf mostly unused
+	max   int // see SetMax
+}
+
+// TooLarge is what Bulk and BulkString panic with beyond SetMax.
+type TooLarge struct{ Max int }
+
+// ReplyTooLarge is the text of the error reply for it.
+func (e TooLarge) ReplyTooLarge() string {
+	return "ERR the reply is larger than " + strconv.Itoa(e.Max) + " bytes"
+}
+
+// SetMax bounds the replies between two Resets, in bytes; 0: no bound. A string
+// that would go beyond it is not written: Bulk and BulkString panic with a
+// TooLarge, which whoever runs the command recovers and answers, since a handler
+// half way through a reply could do no better.
+func (w *Writer) SetMax(bytes int) { w.max = bytes }
+
+func (w *Writer) room(bytes int) {
+	if w.max > 0 && len(w.buf)+bytes > w.max {
+		panic(TooLarge{w.max})
+	}
 }
 
 // NewWriter returns a Writer of RESP2.
@@ -145,6 +166,7 @@ func (w *Writer) aggregate(prefix byte, n int) {
 
 // Bulk writes a bulk string. b is copied.
 func (w *Writer) Bulk(b []byte) {
+	w.room(len(b))
 	w.header('$', int64(len(b)))
 	w.buf = append(w.buf, b...)
 	w.buf = append(w.buf, '\r', '\n')
@@ -152,6 +174,7 @@ func (w *Writer) Bulk(b []byte) {
 
 // BulkString writes a bulk string.
 func (w *Writer) BulkString(s string) {
+	w.room(len(s))
 	w.header('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, '\r', '\n')

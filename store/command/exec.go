@@ -297,10 +297,16 @@ func (e *Engine) failed(msg string) {
 }
 
 // handle calls the handler. A panic in it is answered, logged once with its
-// stack, and leaves nothing behind.
+// stack, and leaves nothing behind. So does a reply that has grown too large, which
+// is how a Reply ends a handler that describes one.
 func (e *Engine) handle(c *Call, mark int) {
 	defer func() {
 		if p := recover(); p != nil {
+			if r, ok := p.(interface{ ReplyTooLarge() string }); ok {
+				c.Reply.Rewind(min(mark, c.Reply.Mark()))
+				c.Err(r.ReplyTooLarge())
+				return
+			}
 			e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
 			c.Reply.Rewind(min(mark, c.Reply.Mark())) // a wait may have sent off what was there
 			c.Err(ErrInternal)
