@@ -152,3 +152,20 @@ func TestHeaderNumbers(t *testing.T) {
 		t.Errorf("the header defines %s as %s, which is not compared with the host", name, value)
 	}
 }
+
+// TestPrefixes reads the log line of a loaded module as its operator does.
+func TestPrefixes(t *testing.T) {
+	for _, tt := range []struct {
+		list []string
+		want string
+	}{
+		{nil, "no key"},
+		{[]string{""}, "every key"},
+		{[]string{"a:", ""}, "every key"},
+		{[]string{"lock:", "a b"}, `"lock:" "a b"`},
+	} {
+		if got := prefixes(tt.list); got != tt.want {
+			t.Errorf("the prefixes %q are shown as %s, want %s", tt.list, got, tt.want)
+		}
+	}
+}

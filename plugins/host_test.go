@@ -34,7 +34,9 @@ func newBench(t testing.TB, opt plugins.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Log = slog.New(slog.DiscardHandler)
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
 	opt.Allowed = func(*command.Call) bool { return true }
 	host, err := plugins.New(opt)
 	if err != nil {
