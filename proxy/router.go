@@ -228,12 +228,31 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 }
 
 // rawCommand are the bytes of a command as the upstream wants them: an inline
-// command is encoded anew.
+// command and one that was renamed are encoded anew.
 func rawCommand(c *command.Call) []byte {
-	if len(c.Frame) > 0 && c.Frame[0] == '*' {
+	if len(c.Frame) > 0 && c.Frame[0] == '*' && !renamed(c.Spec) {
 		return c.Frame
 	}
-	return encode(c.Args)
+	return encode(upstreamArgs(c.Spec, c.Args))
+}
+
+// renamed tells whether a command is called by another name than upstream's.
+func renamed(spec *command.Spec) bool {
+	if parent := spec.Parent(); parent != nil {
+		spec = parent
+	}
+	return spec.Renamed()
+}
+
+// upstreamArgs are a command's arguments under the name that the upstream knows.
+func upstreamArgs(spec *command.Spec, args [][]byte) [][]byte {
+	if !renamed(spec) {
+		return args
+	}
+	if parent := spec.Parent(); parent != nil {
+		spec = parent
+	}
+	return append([][]byte{[]byte(spec.Name)}, args[1:]...)
 }
 
 func encode(args [][]byte) []byte {
@@ -255,7 +274,7 @@ func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
 	block := make([][]byte, 0, len(queue)+2)
 	block = append(block, encode([][]byte{[]byte("MULTI")}))
 	for i := range queue {
-		block = append(block, encode(queue[i].args))
+		block = append(block, encode(upstreamArgs(queue[i].spec, queue[i].args)))
 	}
 	block = append(block, encode([][]byte{[]byte("EXEC")}))
 	if cl.tracking.on.Load() {
