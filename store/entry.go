@@ -48,6 +48,7 @@ type value struct {
 	access uint32     // coarse clock of the last access, in seconds
 	kind   Kind
 	raw    bool // was changed in place: OBJECT ENCODING answers raw
+	text   bool // was made as text: OBJECT ENCODING does not answer int
 }
 
 // shortKey is the length up to which a key stands within its entry, so that

@@ -290,7 +290,7 @@ func (k *Key) SetStringOwned(v []byte, ttl TTL) {
 	} else {
 		e = k.create()
 	}
-	e.kind, e.str, e.coll, e.raw = String, v, nil, false
+	e.kind, e.str, e.coll, e.raw, e.text = String, v, nil, false, false
 	k.private = true
 	e.access = k.tx.s.second.Load()
 	eff := Effect{Op: OpSet, DB: k.logical, Key: k.name, Value: v}
@@ -417,6 +417,16 @@ func (k *Key) create() *entry {
 // result of BITOP answers raw to OBJECT ENCODING, whatever its bytes.
 func (k *Key) SetRaw() { k.own().raw = true }
 
+// SetText marks a String, which must exist, as made as text: a result of
+// INCRBYFLOAT is none of OBJECT ENCODING's integers, even if it looks like one.
+func (k *Key) SetText() { k.own().text = true }
+
+// Text tells whether a String was marked by SetText since it was set.
+func (k *Key) Text() bool {
+	e := k.see()
+	return e != nil && e.text
+}
+
 // SetExpiry sets, replaces or (with NoTTL) removes the expiry of a key that
 // exists. A time that has passed deletes the key.
 func (k *Key) SetExpiry(ttl TTL) {
@@ -471,11 +481,11 @@ func (k *Key) CopyTo(dst *Key) {
 		dst.setCollection(e.kind, e.coll.clone(), ttl)
 		return
 	}
-	raw := e.raw
+	raw, text := e.raw, e.text
 	// The bytes are copied: either of the two may be changed in place later.
 	dst.SetString(e.str, ttl)
 	if dst.e != nil {
-		dst.e.raw = raw
+		dst.e.raw, dst.e.text = raw, text
 	}
 }
 
@@ -488,14 +498,14 @@ func (k *Key) MoveTo(dst *Key) {
 	if k.rel != 0 {
 		ttl = ExpireIn(k.rel)
 	}
-	kind, coll, str, raw := e.kind, e.coll, e.str, e.raw
+	kind, coll, str, raw, text := e.kind, e.coll, e.str, e.raw, e.text
 	k.Delete()
 	if coll != nil {
 		dst.setCollection(kind, coll, ttl)
 		return
 	}
 	dst.SetStringOwned(str, ttl)
-	dst.e.raw = raw
+	dst.e.raw, dst.e.text = raw, text
 }
 
 // Signal wakes, at commit and before anybody else gets the key, the commands

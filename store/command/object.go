@@ -72,7 +72,7 @@ func objectEncoding(c *Call) {
 	switch {
 	case k.Raw():
 		c.Reply.BulkString("raw")
-	case integer:
+	case integer && !k.Text():
 		c.Reply.BulkString("int")
 	case len(s) <= embeddedString:
 		c.Reply.BulkString("embstr")

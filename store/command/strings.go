@@ -402,6 +402,7 @@ func incrByFloat(c *Call) {
 	}
 	text := formatExtended(sum)
 	k.SetStringOwned(text, store.KeepTTL)
+	k.SetText()
 	c.notifyString(k, "incrbyfloat", created)
 	c.Reply.Bulk(text)
 }
