@@ -73,15 +73,19 @@ func (g guest) build(t testing.TB) string {
 		g.commands = []string{"H.RUN"}
 	}
 	for i, name := range g.commands {
-		commands = append(commands, object{"name": name, "id": i + 1, "arity": -2, "flags": []string{"write"},
-			"keys": object{"first": 1, "last": 1, "step": 1}, "summary": "Is hostile."})
+		commands = append(commands, object{
+			"name": name, "id": i + 1, "arity": -2, "flags": []string{"write"},
+			"keys": object{"first": 1, "last": 1, "step": 1}, "summary": "Is hostile.",
+		})
 	}
 	limits := map[string]int{"instances": 1}
 	for name, n := range g.limits {
 		limits[name] = n
 	}
-	man, err := json.Marshal(object{"name": "h", "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
-		"capabilities": object{"read": []string{"k", "r:", "o"}, "write": []string{"k", "o"}}, "limits": limits})
+	man, err := json.Marshal(object{
+		"name": "h", "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
+		"capabilities": object{"read": []string{"k", "r:", "o"}, "write": []string{"k", "o"}}, "limits": limits,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

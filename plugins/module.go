@@ -69,8 +69,10 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	if man.Limits.Instances > 0 {
 		instances = min(instances, man.Limits.Instances)
 	}
-	m := &module{host: h, man: man, compiled: compiled, path: path, args: args,
-		ready: make(chan *instance, instances), slots: make(chan struct{}, instances)}
+	m := &module{
+		host: h, man: man, compiled: compiled, path: path, args: args,
+		ready: make(chan *instance, instances), slots: make(chan struct{}, instances),
+	}
 	first, err := m.instantiate()
 	if err != nil {
 		return nil, err

@@ -161,9 +161,8 @@ func TestClientListFields(t *testing.T) {
 				return field(all[len(all)-2], "addr") == c.conn.LocalAddr().String()
 			})
 		}
-		var line string
 		// The last batch's facts are copied before its reply leaves.
-		line = asker.listed(id)
+		line := asker.listed(id)
 		if got := field(line, tc.field); got != tc.want {
 			t.Errorf("%s: %s=%s, want %s, in %s", tc.name, tc.field, got, tc.want, line)
 		}
@@ -270,8 +269,10 @@ func TestClientListWhileOthersRun(t *testing.T) {
 	s := startServer(t)
 	stop := make(chan struct{})
 	var workers sync.WaitGroup
-	batch := []string{"SET k v", "GET k", "MULTI", "INCR n", "EXEC", "WATCH k", "SUBSCRIBE c", "UNSUBSCRIBE c", "CLIENT SETNAME x",
-		"CLIENT NO-TOUCH on", "CLIENT NO-EVICT on", "MONITOR", "RESET", "CLIENT SETINFO lib-name y", "PUBLISH c m", "HELLO 3", "DISCARD"}
+	batch := []string{
+		"SET k v", "GET k", "MULTI", "INCR n", "EXEC", "WATCH k", "SUBSCRIBE c", "UNSUBSCRIBE c", "CLIENT SETNAME x",
+		"CLIENT NO-TOUCH on", "CLIENT NO-EVICT on", "MONITOR", "RESET", "CLIENT SETINFO lib-name y", "PUBLISH c m", "HELLO 3", "DISCARD",
+	}
 	for range 4 {
 		workers.Go(func() {
 			for {

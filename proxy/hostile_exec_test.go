@@ -86,8 +86,10 @@ func TestExecBegunAnew(t *testing.T) {
 		s.blocked(t, 1)
 		h.release <- struct{}{}
 		holder.read()
-		want := []string{"+PONG", "+OK", "+OK", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED",
-			fmt.Sprintf(`*[:%d :0 +OK +OK :%d "%d"]`, round, round, round), "+PONG"}
+		want := []string{
+			"+PONG", "+OK", "+OK", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED", "+QUEUED",
+			fmt.Sprintf(`*[:%d :0 +OK +OK :%d "%d"]`, round, round, round), "+PONG",
+		}
 		for i, w := range want {
 			if got := c.read(); got != w {
 				t.Fatalf("round %d, reply %d: %s, want %s", round, i, got, w)

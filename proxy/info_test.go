@@ -71,8 +71,14 @@ func TestInfoSections(t *testing.T) {
 	const usual = "Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace Latchkey"
 	const all = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace Latchkey"
 	for _, tt := range []struct{ args, want string }{
-		{"", usual}, {"default", usual}, {"DEFAULT commandstats", strings.Replace(usual, "Errorstats", "Commandstats Errorstats", 1)},
-		{"all", all}, {"Everything", all}, {"none", ""}, {"keyspace", "Keyspace"}, {"KeySpace CLUSTER keyspace none", "Cluster Keyspace"},
+		{"", usual},
+		{"default", usual},
+		{"DEFAULT commandstats", strings.Replace(usual, "Errorstats", "Commandstats Errorstats", 1)},
+		{"all", all},
+		{"Everything", all},
+		{"none", ""},
+		{"keyspace", "Keyspace"},
+		{"KeySpace CLUSTER keyspace none", "Cluster Keyspace"},
 		{"module_list", "Modules"},
 	} {
 		if got := headers(strings.Fields(tt.args)...); got != tt.want {

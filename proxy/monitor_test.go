@@ -32,11 +32,32 @@ func TestMonitorAgainstRedis(t *testing.T) {
 	redis := startRedis(t)
 	s := startServer(t)
 	commands := [][]string{
-		{"PING"}, {"set", "k", "a b\x00\xff\"\\\n\r\t\a\b~\x7f"}, {"INCR", "k"}, {"GET", "k", "too", "many"}, {"NOSUCH"},
-		{"AUTH", "secret"}, {"HELLO", "3", "AUTH", "user", "secret"}, {"CLIENT", "ID"}, {"CLIENT", "LIST"}, {"CLIENT", "NO-TOUCH"},
-		{"MULTI"}, {"SET", "a", "1"}, {"INCR", "k"}, {"GET", "a"}, {"EXEC"},
-		{"MULTI"}, {"SET", "a", "2"}, {"DISCARD"}, {"WATCH", "a"}, {"UNWATCH"}, {"MGET", "a", "k", "none"},
-		{"PUBLISH", "c", "m"}, {"SUBSCRIBE", "c"}, {"UNSUBSCRIBE", "c"}, {"RESET"}, {"ECHO", "last"},
+		{"PING"},
+		{"set", "k", "a b\x00\xff\"\\\n\r\t\a\b~\x7f"},
+		{"INCR", "k"},
+		{"GET", "k", "too", "many"},
+		{"NOSUCH"},
+		{"AUTH", "secret"},
+		{"HELLO", "3", "AUTH", "user", "secret"},
+		{"CLIENT", "ID"},
+		{"CLIENT", "LIST"},
+		{"CLIENT", "NO-TOUCH"},
+		{"MULTI"},
+		{"SET", "a", "1"},
+		{"INCR", "k"},
+		{"GET", "a"},
+		{"EXEC"},
+		{"MULTI"},
+		{"SET", "a", "2"},
+		{"DISCARD"},
+		{"WATCH", "a"},
+		{"UNWATCH"},
+		{"MGET", "a", "k", "none"},
+		{"PUBLISH", "c", "m"},
+		{"SUBSCRIBE", "c"},
+		{"UNSUBSCRIBE", "c"},
+		{"RESET"},
+		{"ECHO", "last"},
 	}
 	var lines [2][]string
 	for i, addr := range []string{redis, s.Addrs()[0].String()} {

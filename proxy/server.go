@@ -111,8 +111,10 @@ func New(o Options) (*Server, error) {
 			return nil, s.cfg.LineError("rename-command", i, err.Error(), "rename-command takes "+s.cfg.Lookup("rename-command").Takes())
 		}
 	}
-	s.engine = &command.Engine{Table: table, Store: st, Log: o.Log,
-		Slow: s.slow, Monitor: s.monitor.feed, Hold: s.holdRun, OnError: s.stats.errorReply, Host: s}
+	s.engine = &command.Engine{
+		Table: table, Store: st, Log: o.Log,
+		Slow: s.slow, Monitor: s.monitor.feed, Hold: s.holdRun, OnError: s.stats.errorReply, Host: s,
+	}
 	s.clients.init()
 	s.stats.init(s)
 	if err := s.configure(); err != nil {

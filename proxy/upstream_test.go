@@ -251,8 +251,10 @@ func TestUpstreamClientGone(t *testing.T) {
 }
 
 func TestParseReply(t *testing.T) {
-	for _, bad := range []string{"", "*", "*1\r\n", "$5\r\nab\r\n", "$-", "*2\r\n:1\r\n", ":x\r\n", "?\r\n", "+OK\r\n+OK\r\n",
-		"*9999999999\r\n", strings.Repeat("*1\r\n", 100) + ":1\r\n"} {
+	for _, bad := range []string{
+		"", "*", "*1\r\n", "$5\r\nab\r\n", "$-", "*2\r\n:1\r\n", ":x\r\n", "?\r\n", "+OK\r\n+OK\r\n",
+		"*9999999999\r\n", strings.Repeat("*1\r\n", 100) + ":1\r\n",
+	} {
 		if r, err := parseReply([]byte(bad)); err == nil {
 			t.Errorf("parseReply(%.40q) is %+v, want an error", bad, r)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime/metrics"
-	"sync/atomic"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -84,7 +83,6 @@ type run struct {
 
 	// stop is why the run must end; no pcall catches it.
 	stop error
-	kill atomic.Pointer[error]
 
 	depth     int // nested pcalls and coroutines, each on the Go stack
 	nextCalls uint

@@ -119,8 +119,10 @@ func TestShebang(t *testing.T) {
 		{"\xef\xbb\xbfreturn 1", 0, ""},
 		{"#!lua\nreturn 1", HasShebang, ""},
 		{"#!lua flags=no-writes\nreturn 1", HasShebang | NoWrites, ""},
-		{"#!lua flags=no-writes,allow-oom,allow-stale,no-cluster,allow-cross-slot-keys\nreturn 1",
-			HasShebang | NoWrites | AllowOOM | AllowStale | NoCluster | AllowCrossSlotKeys, ""},
+		{
+			"#!lua flags=no-writes,allow-oom,allow-stale,no-cluster,allow-cross-slot-keys\nreturn 1",
+			HasShebang | NoWrites | AllowOOM | AllowStale | NoCluster | AllowCrossSlotKeys, "",
+		},
 		{"#!lua name=x\nreturn 1", 0, "ERR Unknown lua shebang option: name=x"},
 		{"#!lua flags=what\nreturn 1", 0, "ERR Unexpected flag in script shebang: what"},
 		{"#!python\nreturn 1", 0, "ERR Unexpected engine in script shebang: #!python"},

@@ -337,8 +337,10 @@ func (k *Key) Rotate(from, to End) string {
 	k.popOne(l, from, popped, func(e string) { s = e })
 	k.tx.note(change{of: l, op: pushed, at: 1, enc: l.enc})
 	l.push(to, s)
-	k.tx.effects = append(k.tx.effects, Effect{Op: OpCommand, DB: k.logical, Key: k.name,
-		Args: []string{"LMOVE", string(k.name), from.Word(), to.Word()}})
+	k.tx.effects = append(k.tx.effects, Effect{
+		Op: OpCommand, DB: k.logical, Key: k.name,
+		Args: []string{"LMOVE", string(k.name), from.Word(), to.Word()},
+	})
 	k.Signal()
 	return s
 }

@@ -191,11 +191,12 @@ type emitter struct {
 	b       []byte
 }
 
-func (e *emitter) raw(b ...byte) *emitter     { e.b = append(e.b, b...); return e }
-func (e *emitter) u32(v uint32) *emitter      { e.b = appendU32(e.b, v); return e }
-func (e *emitter) get(local uint32) *emitter  { return e.raw(opLocalGet).u32(local) }
-func (e *emitter) set(local uint32) *emitter  { return e.raw(opLocalSet).u32(local) }
-func (e *emitter) i32(v int32) *emitter       { e.b = appendS64(append(e.b, opI32Const), int64(v)); return e }
+func (e *emitter) raw(b ...byte) *emitter    { e.b = append(e.b, b...); return e }
+func (e *emitter) u32(v uint32) *emitter     { e.b = appendU32(e.b, v); return e }
+func (e *emitter) get(local uint32) *emitter { return e.raw(opLocalGet).u32(local) }
+func (e *emitter) set(local uint32) *emitter { return e.raw(opLocalSet).u32(local) }
+func (e *emitter) i32(v int32) *emitter      { e.b = appendS64(append(e.b, opI32Const), int64(v)); return e }
+
 func (e *emitter) i64(v int64) *emitter       { e.b = appendS64(append(e.b, opI64Const), v); return e }
 func (e *emitter) wide(local uint32) *emitter { return e.get(local).raw(opI64ExtendU) }
 

@@ -350,9 +350,16 @@ func TestGrowthIsBounded(t *testing.T) {
 		by   uint64
 		want int32
 	}{
-		{"memory_grow", 10, -1}, {"memory_grow", 9, 1}, {"memory_grow", 1, -1}, {"memory_grow", 0, 10},
+		{"memory_grow", 10, -1},
+		{"memory_grow", 9, 1},
+		{"memory_grow", 1, -1},
+		{"memory_grow", 0, 10},
 		{"memory_grow", 0xffffffff, -1},
-		{"t", 100, -1}, {"t", 99, 1}, {"t", 1, -1}, {"u", 5, -1}, {"u", 4, 1},
+		{"t", 100, -1},
+		{"t", 99, 1},
+		{"t", 1, -1},
+		{"u", 5, -1},
+		{"u", 4, 1},
 	} {
 		h.spent = 0
 		got, err := g.call(c.fn, c.by)
@@ -382,9 +389,11 @@ func TestDepth(t *testing.T) {
 		arg  uint64
 		want error
 	}{
-		{"down", 999, nil}, {"down", 1000, errDepth},
-		{"wide", 89, nil}, {"wide", 91, errDepth}, // 641 locals count for eleven
-		{"both", 998, nil}, // what was counted up is counted down
+		{"down", 999, nil},
+		{"down", 1000, errDepth},
+		{"wide", 89, nil},
+		{"wide", 91, errDepth}, // 641 locals count for eleven
+		{"both", 998, nil},     // what was counted up is counted down
 	} {
 		g := mustStart(t, m, Options{}, &host{budget: 1 << 30, slice: 1 << 20})
 		for range 3 {

@@ -35,9 +35,11 @@ func evictionDirectives() []Directive {
 	return noEffect([]Directive{
 		{Name: "maxmemory-samples", Kind: Int, Default: "5", Min: 1, Max: maxInt32, Mutable: true, Summary: "Eviction in Redis; latchkey never evicts."},
 		{Name: "maxmemory-eviction-tenacity", Kind: Int, Default: "10", Max: 100, Mutable: true, Summary: "Eviction in Redis; latchkey never evicts."},
-		{Name: "maxmemory-clients", Kind: MemoryOrPercent, Default: "0", Min: -100, Max: maxInt64, Mutable: true,
+		{
+			Name: "maxmemory-clients", Kind: MemoryOrPercent, Default: "0", Min: -100, Max: maxInt64, Mutable: true,
 			Warn:    "clients are not evicted; client-query-memory-limit and client-output-buffer-limit bound their memory",
-			Summary: "Eviction of clients in Redis; see client-query-memory-limit and client-output-buffer-limit."},
+			Summary: "Eviction of clients in Redis; see client-query-memory-limit and client-output-buffer-limit.",
+		},
 		{Name: "lfu-log-factor", Kind: Int, Default: "10", Max: maxInt32, Mutable: true, Summary: "Eviction in Redis; latchkey never evicts."},
 		{Name: "lfu-decay-time", Kind: Int, Default: "1", Max: maxInt32, Mutable: true, Summary: "Eviction in Redis; latchkey never evicts."},
 		{Name: "lazyfree-lazy-eviction", Kind: Bool, Default: "no", Mutable: true, Summary: "Freeing of memory in Redis; here the Go runtime does it."},
@@ -61,8 +63,10 @@ const noSnapshots = "no snapshots are written: keys live in memory only"
 
 func persistenceDirectives() []Directive {
 	return noEffect([]Directive{
-		{Name: "save", Kind: SavePoints, Mutable: true, Warn: noSnapshots,
-			Summary: "When Redis writes a snapshot. latchkey writes none, so its default is \"\", where Redis has `3600 1 300 100 60 10000`."},
+		{
+			Name: "save", Kind: SavePoints, Mutable: true, Warn: noSnapshots,
+			Summary: "When Redis writes a snapshot. latchkey writes none, so its default is \"\", where Redis has `3600 1 300 100 60 10000`.",
+		},
 		{Name: "dbfilename", Kind: String, Default: "dump.rdb", Mutable: true, Protected: true, check: fileName("dbfilename", "filename", true), Summary: "Redis's snapshot file."},
 		{Name: "rdbcompression", Kind: Bool, Default: "yes", Mutable: true, Summary: "Redis's snapshot file."},
 		{Name: "rdbchecksum", Kind: Bool, Default: "yes", Summary: "Redis's snapshot file."},
@@ -106,8 +110,10 @@ const noReplication = "latchkey does not replicate; to put it in front of a Redi
 
 func replicationDirectives() []Directive {
 	return noEffect([]Directive{
-		{Name: "replicaof", Aliases: []string{"slaveof"}, Kind: HostPort, Unsupported: noReplication,
-			Summary: "Always empty: latchkey does not replicate. A file that names a master gets a warning."},
+		{
+			Name: "replicaof", Aliases: []string{"slaveof"}, Kind: HostPort, Unsupported: noReplication,
+			Summary: "Always empty: latchkey does not replicate. A file that names a master gets a warning.",
+		},
 		{Name: "masterauth", Kind: String, Mutable: true, Redacted: true, Summary: "Replication in Redis."},
 		{Name: "masteruser", Kind: String, Mutable: true, Redacted: true, Summary: "Replication in Redis."},
 		{Name: "replica-serve-stale-data", Aliases: []string{"slave-serve-stale-data"}, Kind: Bool, Default: "yes", Mutable: true, Summary: "Replication in Redis."},
@@ -128,8 +134,10 @@ func replicationDirectives() []Directive {
 		{Name: "repl-timeout", Kind: Int, Default: "60", Min: 1, Max: maxInt32, Mutable: true, Summary: "Replication in Redis."},
 		{Name: "repl-backlog-size", Kind: Memory, Default: "1048576", Min: 1, Max: maxInt64, Mutable: true, Summary: "Replication in Redis."},
 		{Name: "repl-backlog-ttl", Kind: Int, Default: "3600", Max: maxInt64, Mutable: true, Summary: "Replication in Redis."},
-		{Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: Int, Default: "0", Max: maxInt32, Mutable: true,
-			Warn: "there are no replicas to wait for: writes are accepted without", Summary: "Replication in Redis; writes are never refused for want of replicas."},
+		{
+			Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: Int, Default: "0", Max: maxInt32, Mutable: true,
+			Warn: "there are no replicas to wait for: writes are accepted without", Summary: "Replication in Redis; writes are never refused for want of replicas.",
+		},
 		{Name: "min-replicas-max-lag", Aliases: []string{"min-slaves-max-lag"}, Kind: Int, Default: "10", Max: maxInt32, Mutable: true, Summary: "Replication in Redis."},
 		{Name: "propagation-error-behavior", Kind: Enum, Default: "ignore", Enum: []string{"ignore", "panic", "panic-on-replicas"}, Mutable: true, Summary: "Replication in Redis."},
 	})
@@ -137,8 +145,10 @@ func replicationDirectives() []Directive {
 
 func clusterDirectives() []Directive {
 	return noEffect([]Directive{
-		{Name: "cluster-enabled", Kind: Bool, Default: "no", Unsupported: "latchkey is one server, without cluster mode",
-			Summary: "Always no. A file that says yes gets a warning."},
+		{
+			Name: "cluster-enabled", Kind: Bool, Default: "no", Unsupported: "latchkey is one server, without cluster mode",
+			Summary: "Always no. A file that says yes gets a warning.",
+		},
 		{Name: "cluster-config-file", Kind: String, Default: "nodes.conf", Summary: "Redis Cluster."},
 		{Name: "cluster-node-timeout", Kind: Int, Default: "15000", Max: maxInt64, Mutable: true, Summary: "Redis Cluster."},
 		{Name: "cluster-ping-interval", Kind: Int, Default: "0", Max: maxInt64, Mutable: true, Hidden: true, Summary: "Redis's own tests."},
@@ -184,8 +194,10 @@ const noTLS = "latchkey does not speak TLS to clients; put a TLS terminator in f
 
 func tlsDirectives() []Directive {
 	return noEffect([]Directive{
-		{Name: "tls-port", Kind: Int, Default: "0", Max: 65535, Mutable: true, Unsupported: noTLS, Required: true,
-			Summary: "Always 0: latchkey does not speak TLS to clients. A start with another port is refused."},
+		{
+			Name: "tls-port", Kind: Int, Default: "0", Max: 65535, Mutable: true, Unsupported: noTLS, Required: true,
+			Summary: "Always 0: latchkey does not speak TLS to clients. A start with another port is refused.",
+		},
 		{Name: "tls-cluster", Kind: Bool, Default: "no", Mutable: true, Summary: "TLS in Redis."},
 		{Name: "tls-replication", Kind: Bool, Default: "no", Mutable: true, Summary: "TLS in Redis."},
 		{Name: "tls-auth-clients", Kind: Enum, Default: "yes", Enum: []string{"no", "yes", "optional"}, Mutable: true, Summary: "TLS in Redis."},
@@ -210,8 +222,10 @@ func tlsDirectives() []Directive {
 
 func systemDirectives() []Directive {
 	return noEffect([]Directive{
-		{Name: "daemonize", Kind: Bool, Default: "no", Warn: "latchkey stays in the foreground; let systemd or the shell put it into the background",
-			Summary: "latchkey stays in the foreground."},
+		{
+			Name: "daemonize", Kind: Bool, Default: "no", Warn: "latchkey stays in the foreground; let systemd or the shell put it into the background",
+			Summary: "latchkey stays in the foreground.",
+		},
 		{Name: "supervised", Kind: Enum, Default: "no", Enum: []string{"upstart", "systemd", "auto", "no"}, Summary: "How Redis tells a supervisor that it is ready."},
 		{Name: "always-show-logo", Kind: Bool, Default: "no", Summary: "There is no logo."},
 		{Name: "set-proc-title", Kind: Bool, Default: "yes", Summary: "Title of Redis's process."},

@@ -22,19 +22,25 @@ func TestModelRefuses(t *testing.T) {
 		{"two holders", false, []done{{1, 4, operation{kind: opSetNX, token: "a"}, "1"}, {2, 3, operation{kind: opSetNX, token: "b"}, "1"}}},
 		{"one holder", true, []done{{1, 4, operation{kind: opSetNX, token: "a"}, "1"}, {2, 3, operation{kind: opSetNX, token: "b"}, "0"}}},
 		{"a release of what another holds", false, []done{
-			{1, 2, operation{kind: opSetNX, token: "a"}, "1"}, {3, 4, operation{kind: opReleaseIf, token: "b"}, "1"}}},
+			{1, 2, operation{kind: opSetNX, token: "a"}, "1"}, {3, 4, operation{kind: opReleaseIf, token: "b"}, "1"},
+		}},
 		{"freed before its time", false, []done{
-			{1, 2, operation{kind: opSetNXPX, token: "a", ms: 10}, "OK"}, {3, 4, operation{kind: opAdvance, ms: 9}, "OK"},
-			{5, 6, operation{kind: opSetNXPX, token: "b", ms: 10}, "OK"}}},
+			{1, 2, operation{kind: opSetNXPX, token: "a", ms: 10}, "OK"},
+			{3, 4, operation{kind: opAdvance, ms: 9}, "OK"},
+			{5, 6, operation{kind: opSetNXPX, token: "b", ms: 10}, "OK"},
+		}},
 		{"freed in time", true, []done{
-			{1, 2, operation{kind: opSetNXPX, token: "a", ms: 10}, "OK"}, {3, 4, operation{kind: opAdvance, ms: 10}, "OK"},
-			{5, 6, operation{kind: opSetNXPX, token: "b", ms: 10}, "OK"}}},
+			{1, 2, operation{kind: opSetNXPX, token: "a", ms: 10}, "OK"},
+			{3, 4, operation{kind: opAdvance, ms: 10}, "OK"},
+			{5, 6, operation{kind: opSetNXPX, token: "b", ms: 10}, "OK"},
+		}},
 		{"what failed remains", false, []done{{1, 2, operation{kind: opPoison, token: "a"}, undone}, {3, 4, operation{kind: opGet}, "a"}}},
 		{"a lost update", false, []done{{1, 4, operation{kind: opIncr}, "1"}, {2, 3, operation{kind: opIncr}, "1"}}},
 		{"an unknown outcome, done", true, []done{{1, never, operation{kind: opSetNX, token: "a"}, unknown}, {3, 4, operation{kind: opGet}, "a"}}},
 		{"an unknown outcome, not done", true, []done{{1, never, operation{kind: opSetNX, token: "a"}, unknown}, {3, 4, operation{kind: opGet}, none}}},
 		{"an unknown outcome, done and undone", false, []done{
-			{1, never, operation{kind: opSetNX, token: "a"}, unknown}, {3, 4, operation{kind: opGet}, "a"}, {5, 6, operation{kind: opGet}, none}}},
+			{1, never, operation{kind: opSetNX, token: "a"}, unknown}, {3, 4, operation{kind: opGet}, "a"}, {5, 6, operation{kind: opGet}, none},
+		}},
 	}
 	for _, tt := range tests {
 		var ops []porcupine.Operation

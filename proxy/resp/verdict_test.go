@@ -22,8 +22,10 @@ var verdicts = []struct {
 	{"empty argument", "*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", `"ECHO" ""; EOF`},
 	{"empty command name", "*1\r\n$0\r\n\r\n", `""; EOF`},
 	{"nothing", "", `EOF`},
-	{"twelve arguments", "*12\r\n$4\r\nnone" + strings.Repeat("\r\n$1\r\nx", 11) + "\r\n",
-		`"none"` + strings.Repeat(` "x"`, 11) + `; EOF`},
+	{
+		"twelve arguments", "*12\r\n$4\r\nnone" + strings.Repeat("\r\n$1\r\nx", 11) + "\r\n",
+		`"none"` + strings.Repeat(` "x"`, 11) + `; EOF`,
+	},
 
 	{"count 0", "*0\r\nPING\r\n", `"PING"; EOF`},
 	{"count -1", "*-1\r\nPING\r\n", `"PING"; EOF`},

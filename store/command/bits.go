@@ -18,8 +18,10 @@ func bitCommands() []*Spec {
 		},
 		{
 			Name: "bitfield", Arity: -2, Flags: Write | DenyOOM, Categories: CatBitmap,
-			Keys: []KeySpec{{Begin: 1, Flags: KeyRW | KeyUpdate | KeyAccess | KeyVariable,
-				Notes: "This command allows both access and modification of the key"}},
+			Keys: []KeySpec{{
+				Begin: 1, Flags: KeyRW | KeyUpdate | KeyAccess | KeyVariable,
+				Notes: "This command allows both access and modification of the key",
+			}},
 			Handler: bitField,
 			Summary: "Reads, sets and adds to integers of any width within a string.", Since: "3.2.0", Group: "bitmap",
 			Complexity: "O(1) for each operation.",

@@ -140,8 +140,10 @@ func (c *Call) Notify(class uint32, event string, k *store.Key) {
 	if c.E.Store.Notify()&class == 0 {
 		return
 	}
-	c.Tx.Emit(store.Event{Kind: store.EventKeyspace, Origin: c.S.Client, DB: k.DB(), Class: class,
-		Channel: []byte(event), Payload: append([]byte(nil), k.Name()...)})
+	c.Tx.Emit(store.Event{
+		Kind: store.EventKeyspace, Origin: c.S.Client, DB: k.DB(), Class: class,
+		Channel: []byte(event), Payload: append([]byte(nil), k.Name()...),
+	})
 }
 
 // Int parses argument i as Redis parses integers: no blanks, no plus sign, no

@@ -318,8 +318,10 @@ func compareReplies(t *testing.T, h *harness, judge *redis, i int, args [][]byte
 }
 
 // unordered are the commands whose replies come in no order that means anything.
-var unordered = map[string]bool{"SMEMBERS": true, "SINTER": true, "SUNION": true, "SDIFF": true,
-	"SPOP": true, "SRANDMEMBER": true, "SSCAN": true}
+var unordered = map[string]bool{
+	"SMEMBERS": true, "SINTER": true, "SUNION": true, "SDIFF": true,
+	"SPOP": true, "SRANDMEMBER": true, "SSCAN": true,
+}
 
 // inOrder sorts a reply's elements, at every depth.
 func inOrder(r transcript.Reply) transcript.Reply {

@@ -111,9 +111,11 @@ const (
 	AllowBusy
 )
 
-var flagNames = []string{"write", "readonly", "denyoom", "module", "admin", "pubsub", "noscript",
+var flagNames = []string{
+	"write", "readonly", "denyoom", "module", "admin", "pubsub", "noscript",
 	"blocking", "loading", "stale", "skip_monitor", "skip_slowlog", "asking", "fast", "no_auth",
-	"may_replicate", "no_mandatory_keys", "protected", "no_async_loading", "no_multi", "movablekeys", "allow_busy"}
+	"may_replicate", "no_mandatory_keys", "protected", "no_async_loading", "no_multi", "movablekeys", "allow_busy",
+}
 
 // Names are the flags' names in COMMAND INFO's order.
 func (f Flags) Names() []string { return bitNames(uint32(f), flagNames) }
@@ -146,9 +148,11 @@ const (
 	CatScripting
 )
 
-var categoryNames = []string{"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string",
+var categoryNames = []string{
+	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string",
 	"bitmap", "hyperloglog", "geo", "stream", "pubsub", "admin", "fast", "slow", "blocking",
-	"dangerous", "connection", "transaction", "scripting"}
+	"dangerous", "connection", "transaction", "scripting",
+}
 
 // Names are the categories' names, without "@", in ACL CAT's order.
 func (c Category) Names() []string { return bitNames(uint32(c), categoryNames) }
@@ -201,8 +205,10 @@ const (
 	KeyVariable
 )
 
-var keyFlagNames = []string{"RO", "RW", "OW", "RM", "access", "update", "insert", "delete",
-	"not_key", "incomplete", "variable_flags"}
+var keyFlagNames = []string{
+	"RO", "RW", "OW", "RM", "access", "update", "insert", "delete",
+	"not_key", "incomplete", "variable_flags",
+}
 
 // Names are the flags' names in COMMAND INFO's order.
 func (f KeyFlags) Names() []string { return bitNames(uint32(f), keyFlagNames) }

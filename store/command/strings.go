@@ -42,8 +42,10 @@ func stringCommands() []*Spec {
 		},
 		{
 			Name: "getex", Arity: -2, Flags: Write | Fast, Categories: CatString,
-			Keys: []KeySpec{{Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate,
-				Notes: "RW and UPDATE because it changes the TTL"}},
+			Keys: []KeySpec{{
+				Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate,
+				Notes: "RW and UPDATE because it changes the TTL",
+			}},
 			Handler: getEX,
 			Summary: "Returns the value of a string and sets or removes its expiry.", Since: "6.2.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key [" + setSyntaxExpiry + " | PERSIST]",
@@ -111,8 +113,10 @@ func stringCommands() []*Spec {
 		},
 		{
 			Name: "set", Arity: -3, Flags: Write | DenyOOM, Categories: CatString,
-			Keys: []KeySpec{{Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate | KeyVariable,
-				Notes: "RW and ACCESS due to the optional `GET` argument"}},
+			Keys: []KeySpec{{
+				Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate | KeyVariable,
+				Notes: "RW and ACCESS due to the optional `GET` argument",
+			}},
 			Handler: set,
 			Summary: "Sets a string, whatever the key held before, if its conditions are met.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)",

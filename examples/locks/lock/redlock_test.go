@@ -23,6 +23,7 @@ func (down) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (down) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(context.Context, redis.Cmder) error { return errDown }
 }
+
 func (down) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(context.Context, []redis.Cmder) error { return errDown }
 }
@@ -162,8 +163,10 @@ func TestRedlockMajorityReachedTooLate(t *testing.T) {
 			all, key := clients(t)
 			var passed atomic.Int64
 			paused := contention.PauseAt(lock.StepMajority)
-			a := &lock.Redlock{Servers: all, Key: key, TTL: ttl, Hook: paused.Hook,
-				Now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }}
+			a := &lock.Redlock{
+				Servers: all, Key: key, TTL: ttl, Hook: paused.Hook,
+				Now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
+			}
 			must(t, paused.Start(t.Context(), func(ctx context.Context) error {
 				_, err := test.try(a)(ctx)
 				return err

@@ -168,8 +168,14 @@ func TestCommand(t *testing.T) {
 			key, value string
 			want       int64
 		}{
-			{"lock", "other", 0}, {"lock", "token", 1}, {"lock", "token", -1}, {"", "", 1}, {"", "", -1},
-			{"bin\x00ary", "\xff", 0}, {"bin\x00ary", "\xff\x00", 1}, {"large", large, 1},
+			{"lock", "other", 0},
+			{"lock", "token", 1},
+			{"lock", "token", -1},
+			{"", "", 1},
+			{"", "", -1},
+			{"bin\x00ary", "\xff", 0},
+			{"bin\x00ary", "\xff\x00", 1},
+			{"large", large, 1},
 		} {
 			host.replies = nil
 			if got := in.run(t, "CAD.WASM", c.key, c.value); got != 0 {

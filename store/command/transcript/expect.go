@@ -42,7 +42,6 @@ type pattern struct {
 
 	match   string // int, bulk, verbatim, status, error, double, array, any
 	lo, hi  float64
-	ranged  bool
 	expr    *regexp.Regexp
 	capture string
 }
