@@ -399,10 +399,12 @@ func (w *socketWatch) stop() {
 // end lets whatever the client waits for go. Any goroutine may call it.
 func (c *client) end() { c.doneOnce.Do(func() { close(c.done) }) }
 
-// kill ends the client at once. Any goroutine may call it.
+// kill ends the client at once. Any goroutine may call it. The socket goes
+// first: what the client waited for would else be answered with an error that
+// only those should see who are told to stop waiting.
 func (c *client) kill() {
-	c.end()
 	c.conn.Close()
+	c.end()
 }
 
 // drain lets the client finish the batch that it is in and ends it then.
