@@ -200,6 +200,11 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 		return true
 	case o == ownerSelf:
 		return false
+	case o == ownerNone && concernsBoth(c.Spec):
+		// The client's next command of this database goes down the same
+		// connection, so nobody need wait for the upstream's answer.
+		r.pool.Do(r.request(cl, c)).Release()
+		return false
 	case o == ownerNone && !r.keyless(c.Spec):
 		return false
 	}
@@ -222,9 +227,23 @@ func (r *router) forward(cl *client, c *command.Call) bool {
 	if cl.s.engine.Monitors.Load() != 0 && c.Spec.Flags&command.Admin == 0 {
 		cl.s.monitor.feed(c, false)
 	}
-	call := r.pool.Do(upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)})
-	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
+	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: r.pool.Do(r.request(cl, c))})
 	return true
+}
+
+// request is a command of a client for the upstream.
+func (r *router) request(cl *client, c *command.Call) upstream.Request {
+	return upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)}
+}
+
+// concernsBoth tells whether a command is for the script caches: which of the
+// two a script will run in, its keys decide only when it is called.
+func concernsBoth(spec *command.Spec) bool {
+	switch spec.FullName() {
+	case "script|load", "script|flush":
+		return true
+	}
+	return false
 }
 
 // rawCommand are the bytes of a command as the upstream wants them: an inline

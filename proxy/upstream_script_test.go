@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/latchkey-proxy/latchkey/scripting"
@@ -32,6 +33,13 @@ func TestUpstreamKeysInScripts(t *testing.T) {
 		}
 		c.each("after it", "GET user:1", `"theirs"`, "EXISTS lock:a", ":0")
 	}
+	// A script that was loaded runs on either side.
+	c.send("SCRIPT", "LOAD", "return {KEYS[1], redis.call('get', KEYS[1])}")
+	sha := strings.Trim(c.read(), `"`)
+	c.each("EVALSHA on both sides", "SET lock:c mine", "+OK",
+		"EVALSHA "+sha+" 1 user:1", `*["user:1" "theirs"]`, "EVALSHA "+sha+" 1 lock:c", `*["lock:c" "mine"]`)
+	c.each("after SCRIPT FLUSH", "SCRIPT FLUSH", "+OK", "EVALSHA "+sha+" 1 lock:c", "-"+command.ErrNoScript,
+		"EVALSHA "+sha+" 1 user:1", "-"+command.ErrNoScript)
 	c.send("EVAL", "return redis.call('set', 'lock:b', 'undeclared')", "1", "lock:a")
 	if got := c.read(); got != "+OK" {
 		t.Errorf("a script on an undeclared key of latchkey's: %s, want +OK", got)
