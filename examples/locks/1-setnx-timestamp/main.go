@@ -5,7 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/latchkey-proxy/latchkey/examples/locks/contention"
 	"github.com/latchkey-proxy/latchkey/examples/locks/internal/demo"
@@ -81,6 +84,9 @@ func takeover(s *demo.Stage, way func(lock.Timestamp) attempt) func(*contention.
 					return held, err
 				}
 				value, err := s.Client("A").Get(ctx, s.Key).Int64()
+				if errors.Is(err, redis.Nil) {
+					return false, nil // the wrong way again: yet another has deleted it
+				}
 				s.Note("A has lost, but its GETSET has moved the winner's time by %d ms: the known flaw", value-winner.Until().UnixMilli())
 				return false, err
 			},
