@@ -20,10 +20,15 @@ type console struct {
 	text  string
 }
 
+// openConsole opens a pseudo terminal. A container may have none: then the test
+// is skipped, with LATCHKEY_CI=1 it fails.
 func openConsole(t *testing.T) (c *console, tty *os.File) {
 	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
+		if os.Getenv("LATCHKEY_CI") == "1" {
+			t.Fatalf("no pseudo terminals here: %v", err)
+		}
 		t.Skipf("no pseudo terminals here: %v", err)
 	}
 	keys := os.NewFile(uintptr(fd), "ptmx") // pollable, so that Close ends a Read
