@@ -1,7 +1,5 @@
 package store
 
-import "math/rand/v2"
-
 // Scan visits keys of a logical database from cursor on and returns the cursor
 // to go on with, 0 at the end. It visits whole shards until at least count keys
 // were met; a key that is there from the first to the last call is met, and met
@@ -74,11 +72,11 @@ func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 // RandomKey returns the name of some key of a logical database.
 func (tx *Tx) RandomKey(db int) (string, bool) {
 	phys := tx.physical(db)
-	start := rand.IntN(shardCount)
+	start := tx.s.random(shardCount)
 	for i := range shardCount {
 		found := tx.scanShard(phys, (start+i)%shardCount, tx.Now(), nil)
 		if len(found) > 0 {
-			return found[rand.IntN(len(found))].name, true
+			return found[tx.s.random(len(found))].name, true
 		}
 	}
 	return "", false

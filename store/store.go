@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,9 @@ type Options struct {
 	Log EffectLog
 	// Sink receives the events of commits; default none.
 	Sink Sink
+	// Random draws a number from 0 to n-1, by any goroutine; default
+	// math/rand/v2.
+	Random func(n int) int
 	// FenceMark is the persisted high-water mark of fencing numbers.
 	FenceMark int64
 }
@@ -31,6 +35,7 @@ type Store struct {
 	clock  Clock
 	log    EffectLog
 	sink   Sink
+	random func(n int) int
 	fence  fence
 	outbox outbox
 
@@ -79,8 +84,11 @@ func New(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = &MemoryLog{}
 	}
+	if o.Random == nil {
+		o.Random = rand.IntN
+	}
 	s := &Store{
-		seed: maphash.MakeSeed(), clock: o.Clock, log: o.Log, sink: o.Sink,
+		seed: maphash.MakeSeed(), clock: o.Clock, log: o.Log, sink: o.Sink, random: o.Random,
 		dbmap:  make([]int32, o.Databases),
 		sizes:  make([]atomic.Int64, o.Databases),
 		vols:   make([]atomic.Int64, o.Databases),
