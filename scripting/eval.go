@@ -1,0 +1,221 @@
+package scripting
+
+import (
+	"errors"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// prepare compiles the source of an EVAL. As the command's Extra it is called when
+// the keys are named, before any of them is locked, and it adds none.
+func (r *Runner) prepare(c *command.Call, _ func(db int, name []byte)) {
+	if len(c.Args) > 1 {
+		r.source(c.Args[1])
+	}
+}
+
+// source finds or compiles a source of EVAL; otherwise the text of the error comes back.
+func (r *Runner) source(src []byte) (*Script, string) {
+	name := SumSHA1(src)
+	cache := r.engine.Cache()
+	if s := cache.Get(name); s != nil {
+		return s, ""
+	}
+	if reply := cache.refusal(name); reply != "" {
+		return nil, reply
+	}
+	s, err := r.engine.Compile(src)
+	if err != nil {
+		cache.refuse(name, err.Error())
+		return nil, err.Error()
+	}
+	cache.Add(s, false)
+	return s, ""
+}
+
+func (r *Runner) eval(c *command.Call)      { r.evalSource(c, false) }
+func (r *Runner) evalRO(c *command.Call)    { r.evalSource(c, true) }
+func (r *Runner) evalSHA(c *command.Call)   { r.evalCached(c, false) }
+func (r *Runner) evalSHARO(c *command.Call) { r.evalCached(c, true) }
+
+func (r *Runner) evalSource(c *command.Call, readOnly bool) {
+	keys, args, ok := words(c)
+	if !ok {
+		return
+	}
+	s, problem := r.source(c.Args[1])
+	if problem != "" {
+		c.Err(oneLine(problem))
+		return
+	}
+	r.run(c, s, keys, args, readOnly)
+}
+
+func (r *Runner) evalCached(c *command.Call, readOnly bool) {
+	keys, args, ok := words(c)
+	if !ok {
+		return
+	}
+	name, ok := ParseSHA1(c.Args[1])
+	var s *Script
+	if ok {
+		s = r.engine.Cache().Get(name)
+	}
+	if s == nil {
+		c.Err(command.ErrNoScript)
+		return
+	}
+	r.run(c, s, keys, args, readOnly)
+}
+
+// words splits EVAL's arguments into keys and the rest.
+func words(c *command.Call) (keys, args [][]byte, ok bool) {
+	n, ok := c.Int(2)
+	switch {
+	case !ok:
+	case n > int64(len(c.Args)-3):
+		c.Err("ERR Number of keys can't be greater than number of args")
+		ok = false
+	case n < 0:
+		c.Err("ERR Number of keys can't be negative")
+		ok = false
+	default:
+		return c.Args[3 : 3+n], c.Args[3+n:], true
+	}
+	return nil, nil, ok
+}
+
+// errRerun unwinds a script whose transaction must begin anew.
+var errRerun = errors.New("scripting: the transaction must be run again")
+
+// scriptCall is one run of a script for a client: the Caller of its redis.call.
+type scriptCall struct {
+	unwatch func() // ends the watch over the client's socket
+	Invocation
+	runner  *Runner
+	outer   *command.Call
+	script  *Script
+	inner   command.Call
+	started time.Time
+}
+
+const (
+	unknownCommand = "ERR Unknown Redis command called from script"
+	wrongArity     = "ERR Wrong number of args calling Redis command from script"
+	notFromScripts = "ERR This Redis command is not allowed from script"
+)
+
+// Call runs a command of the script's through the gate, as a savepoint of the
+// script's transaction.
+func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
+	c := sc.outer
+	spec := c.E.Table.Lookup(argv[0])
+	if spec == nil {
+		reply.Error(unknownCommand)
+		return nil
+	}
+	if len(spec.Sub) != 0 && len(argv) > 1 && spec.SubByName(argv[1]) == nil {
+		reply.Error(unknownCommand)
+		return nil
+	}
+	spec, problem := spec.Resolve(argv)
+	switch {
+	case problem != "":
+		reply.Error(wrongArity)
+		return nil
+	case spec.Flags&command.NoScript != 0:
+		reply.Error(notFromScripts)
+		return nil
+	}
+	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript}
+	c.E.Exec(&sc.inner)
+	if c.Tx.Clash() {
+		return errRerun
+	}
+	if spec.Flags&command.Write != 0 && sc.inner.Failed() != command.ErrOOM {
+		c.S.AllowOOM = true // it has written, and is not stopped half way
+	}
+	return nil
+}
+
+func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly bool) {
+	oom := !c.S.AllowOOM && c.E.Store.OverLimit()
+	if oom && s.Flags&(HasShebang|AllowOOM|NoWrites) == HasShebang {
+		c.Err(command.ErrOOM)
+		return
+	}
+	sc, _ := r.calls.Get().(*scriptCall)
+	if sc == nil {
+		sc = &scriptCall{runner: r}
+		sc.Caller = sc
+		sc.LongRunning = sc.longRunning
+		sc.Fence = sc.fence
+		sc.CheckACL = sc.checkACL
+	}
+	settings := r.settings.Load()
+	sc.outer, sc.script = c, s
+	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
+	sc.kill.Store(nil)
+	if w := c.S.Wait; w != nil {
+		sc.Done, sc.Gone = w.Done, store.ErrCancelled
+	}
+	// SELECT and the like last until the script's end.
+	db, denied, allowOOM := c.S.DB, c.S.Denied, c.S.AllowOOM
+	c.S.AllowOOM = !oom || s.Flags&AllowOOM != 0
+	if readOnly || s.Flags&NoWrites != 0 {
+		c.S.Denied = command.ErrReadOnlyScript
+	}
+	err := r.engine.Run(s, &sc.Invocation, c.Reply)
+	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
+	sc.outer, sc.script, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil
+	sc.inner = command.Call{}
+	r.calls.Put(sc)
+	if err != nil {
+		r.failed(c, s, err, settings)
+	}
+}
+
+// failed answers for a script that did not return a plain result.
+func (r *Runner) failed(c *command.Call, s *Script, err error, settings *Settings) {
+	if err == errRerun {
+		r.Reruns.Add(1)
+		return
+	}
+	var f *Failure
+	if !errors.As(err, &f) {
+		c.Err(command.WaitError(err))
+		return
+	}
+	text := oneLine(f.Reply)
+	switch f.Kind {
+	case Returned:
+		c.ErrKept(text)
+		return
+	case Uncaught:
+		if settings.KeepOnError {
+			c.ErrKept(text)
+			return
+		}
+		r.Rollbacks.Add(1)
+	case Killed, Exhausted:
+		r.Killed.Add(1)
+	case Broken:
+		r.log.Error("the Lua machine failed", "sha", s.SHA.String(), "err", f.Reply)
+		text = command.ErrInternal
+	}
+	c.Err(text)
+}
+
+// checkACL is redis.acl_check_cmd: there is but the default user, who may run
+// every command that there is.
+func (sc *scriptCall) checkACL(argv [][]byte) (allowed, known bool) {
+	spec := sc.outer.E.Table.Lookup(argv[0])
+	if spec != nil && len(spec.Sub) != 0 && len(argv) > 1 {
+		spec = spec.SubByName(argv[1])
+	}
+	return spec != nil, spec != nil
+}
+
+func (sc *scriptCall) fence() (int64, error) { return sc.outer.Tx.Fence(), nil }
