@@ -44,6 +44,11 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		}
 	}
 	if spec == nil {
+		if spokenByBrowsers(args[0]) {
+			c.warnOfBrowsers()
+			c.quitting = true
+			return
+		}
 		msg := ""
 		if r := c.s.router.Load(); r != nil && (c.authed || !c.mustAuth()) {
 			spec, msg = r.foreign.lookup(args, c.done)

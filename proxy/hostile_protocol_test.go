@@ -243,3 +243,19 @@ func TestPathologicalPatterns(t *testing.T) {
 		t.Errorf("patterns of 500 stars on names of 20,000 bytes took %v", took)
 	}
 }
+
+// What a web page makes a browser send ends the connection at its first word, before
+// the command that it smuggles.
+func TestBrowsersAreCutOff(t *testing.T) {
+	s := startServer(t)
+	for _, in := range []string{
+		"POST / HTTP/1.1\r\nHost: localhost:6380\r\n\r\nSET smuggled 1\r\n",
+		"Host: localhost\r\nSET smuggled 1\r\n",
+		"*1\r\n$4\r\npost\r\nSET smuggled 1\r\n",
+	} {
+		if got := exchange(t, s.Addrs()[0].String(), []byte(in)); got != "" {
+			t.Errorf("%q: got %q, want the end and no reply", in, got)
+		}
+	}
+	s.dial(t).want("EXISTS smuggled", ":0")
+}

@@ -57,6 +57,8 @@ type Server struct {
 	monitor monitors
 	auth    atomic.Pointer[password]
 
+	browserWarned atomic.Int64 // Unix s of the last warning of http.go
+
 	expiryOff   atomic.Bool  // DEBUG SET-ACTIVE-EXPIRE 0
 	queryMemory atomic.Int64 // bytes in all clients' query buffers
 	maxQueries  atomic.Int64

@@ -26,6 +26,10 @@ func goVersion() string { return strings.TrimPrefix(runtime.Version(), "go") }
 
 // serve runs the server until a signal or SHUTDOWN ends it.
 func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		fmt.Fprint(stdout, usage)
+		return exitOK
+	}
 	// The signals are caught before anything can be waited for, so that none
 	// that comes early kills a server that is half up.
 	signals := make(chan os.Signal, 1)
