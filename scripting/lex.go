@@ -2,7 +2,6 @@ package scripting
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -410,65 +409,6 @@ func (lx *lexer) number() token {
 		lx.fail("malformed number", raw)
 	}
 	return token{kind: tkNumber, num: v, raw: raw}
-}
-
-// parseNumber reads a number as Lua 5.1's luaO_str2d does with the C library's
-// strtod: surrounding white space, decimal and hexadecimal floats, inf and nan.
-func parseNumber(s string) (float64, bool) {
-	s = strings.Trim(s, " \t\n\v\f\r")
-	if s == "" || len(s) > 4096 {
-		return 0, false
-	}
-	digits, neg := s, false
-	if digits[0] == '-' || digits[0] == '+' {
-		neg = digits[0] == '-'
-		digits = digits[1:]
-	}
-	// strconv has no business with underscores or Go's own prefixes.
-	if digits == "" || strings.IndexByte(digits, '_') >= 0 {
-		return 0, false
-	}
-	if len(digits) > 2 && digits[0] == '0' && digits[1]|0x20 == 'x' {
-		hex := strings.ToLower(digits[2:])
-		if strings.IndexByte(hex, 'p') < 0 {
-			digits += "p0"
-		}
-		v, err := strconv.ParseFloat(digits, 64)
-		if err != nil && !math.IsInf(v, 0) {
-			return 0, false
-		}
-		if neg {
-			v = -v
-		}
-		return v, true
-	}
-	switch digits[0] | 0x20 {
-	case 'i':
-		switch strings.ToLower(digits) {
-		case "inf", "infinity":
-			if neg {
-				return math.Inf(-1), true
-			}
-			return math.Inf(1), true
-		}
-		return 0, false
-	case 'n':
-		if strings.EqualFold(digits, "nan") {
-			return math.Copysign(math.NaN(), float64(1-2*b2i(neg))), true
-		}
-		return 0, false
-	}
-	if c := digits[0]; !isDigit(c) && c != '.' {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(digits, 64)
-	if err != nil && !math.IsInf(v, 0) {
-		return 0, false
-	}
-	if neg {
-		v = -v
-	}
-	return v, true
 }
 
 func b2i(b bool) int {

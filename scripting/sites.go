@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/numeral"
 )
 
 // operand is what an error message calls a value: local 'x', field 'y'.
@@ -35,7 +37,7 @@ func concatSite(ops []operand) lua.LGFunction {
 			case lua.LString:
 				total += len(v)
 			case lua.LNumber:
-				total += maxNumberText
+				total += numeral.MaxText
 			default:
 				return concatSlow(L, ops, n)
 			}
@@ -43,7 +45,7 @@ func concatSite(ops []operand) lua.LGFunction {
 		runOf(L).alloc(L, total)
 		var b strings.Builder
 		b.Grow(total)
-		var scratch [maxNumberText]byte
+		var scratch [numeral.MaxText]byte
 		for i := 1; i <= n; i++ {
 			switch v := L.Get(i).(type) {
 			case lua.LString:
