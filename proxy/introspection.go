@@ -230,9 +230,6 @@ func commandList(c *command.Call) {
 		if keep(s) {
 			names = append(names, s.FullName())
 		}
-		if len(c.Args) == 2 {
-			continue // as Redis: without a filter no sub-commands
-		}
 		for _, sub := range s.Sub {
 			if keep(sub) {
 				names = append(names, sub.FullName())

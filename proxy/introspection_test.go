@@ -115,7 +115,7 @@ func TestCommandCounts(t *testing.T) {
 	s := startServer(t)
 	c := s.dial(t)
 	n := len(s.engine.Table.All())
-	for _, line := range []string{"COMMAND", "COMMAND INFO", "COMMAND LIST"} {
+	for _, line := range []string{"COMMAND", "COMMAND INFO"} {
 		c.send(strings.Fields(line)...)
 		if r, err := transcript.ReadReply(c.r); err != nil || len(r.Elems) != n {
 			t.Errorf("%s: %d entries, %v; the table has %d", line, len(r.Elems), err, n)
@@ -127,6 +127,40 @@ func TestCommandCounts(t *testing.T) {
 	}
 	if got := c.do("COMMAND COUNT"); got != show(transcript.Reply{Kind: transcript.Int, Text: c.do("COMMAND COUNT")[1:]}) {
 		t.Errorf("COMMAND COUNT: %s", got)
+	}
+}
+
+// COMMAND LIST without a filter names the sub-commands too.
+func TestCommandListAgainstRedis(t *testing.T) {
+	redis := startRedis(t)
+	list := func(c *testClient) map[string]bool {
+		c.send("COMMAND", "LIST")
+		r, err := transcript.ReadReply(c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for _, e := range r.Elems {
+			names[e.Text] = true
+		}
+		return names
+	}
+	s := startServer(t)
+	theirs, ours := list(dial(t, redis)), list(s.dial(t))
+	common := 0
+	for name := range theirs {
+		container, _, sub := strings.Cut(name, "|")
+		spec := s.engine.Table.Lookup([]byte(container))
+		if spec == nil || sub && spec.SubByName([]byte(name[len(container)+1:])) == nil {
+			continue // not built
+		}
+		common++
+		if !ours[name] {
+			t.Errorf("COMMAND LIST has no %s, redis-server's has", name)
+		}
+	}
+	if common < 150 {
+		t.Errorf("only %d names are known to both", common)
 	}
 }
 
