@@ -7,17 +7,19 @@
 // # How atomicity is won
 //
 // Every key belongs to one of 256 shards. A shard has a latch, a mutex held for
-// one data access and never across a script, and a table of key locks. A short
-// command (Tx.AcquireFast) takes the latches of its keys, sees that none of the
-// keys is locked, runs, commits and lets go. Everything longer (Tx.Acquire)
-// locks its keys in the order (shard, database, key) and runs without latches;
-// who wants a locked key stands in that key's first-come-first-served queue and
-// waits on a channel that a deadline, a kill or a shutdown can end. A locked
-// transaction works on copies of the entries it changes and installs them at
-// commit, so whoever visits a shard by its latch (SCAN, KEYS, the expiry cycle)
-// sees committed values only; lists and sets are changed in place and undone
-// from a journal, so a visitor looks into none whose key is locked. Transactions that concern the whole keyspace
-// close the gate (Tx.AcquireAll): they wait for all others to end and run alone.
+// one data access and never across a long script, and a table of key locks. A
+// short transaction (Tx.AcquireFast) takes the latches of its keys, sees that none
+// of the keys is locked, runs, commits and lets go. One that turns out to be too
+// long for that is promoted: undone, and run again with key locks. Everything
+// longer (Tx.Acquire) locks its keys in the order (shard, database, key) and runs
+// without latches; who wants a locked key stands in that key's
+// first-come-first-served queue and waits on a channel that a deadline, a kill or
+// a shutdown can end. A locked transaction works on copies of the entries it
+// changes and installs them at commit, so whoever visits a shard by its latch
+// (SCAN, KEYS, the expiry cycle) sees committed values only; lists and sets are
+// changed in place and undone from a journal, so a visitor looks into none whose
+// key is locked. Transactions that concern the whole keyspace close the gate
+// (Tx.AcquireAll): they wait for all others to end and run alone.
 //
 // # Order of locks
 //

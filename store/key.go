@@ -83,6 +83,9 @@ func (k *Key) install() {
 		base = sh.get(k.db, k.hash, k.name)
 	}
 	var entries, volatile, bytes int64
+	if k.expired {
+		s.Counter.Expired.Add(1)
+	}
 	if base != nil {
 		bytes -= k.baseSize
 		if k.baseTTL {
@@ -152,7 +155,6 @@ func (k *Key) own() *entry {
 // expire records that a writer has found the key's time passed and removes it.
 func (tx *Tx) expire(k *Key) {
 	tx.effects = append(tx.effects, Effect{Op: OpDel, DB: k.logical, Key: k.name})
-	tx.s.Counter.Expired.Add(1)
 	if classes := tx.s.notify.Load(); classes&NotifyExpired != 0 {
 		tx.Emit(Event{Kind: EventKeyspace, DB: k.logical, Class: NotifyExpired, Channel: []byte("expired"), Payload: append([]byte(nil), k.name...)})
 	}

@@ -3,6 +3,7 @@
 package store
 
 const (
-	mutantNoKeyLock = true
-	mutantNoUndo    = false
+	mutantNoKeyLock     = true
+	mutantNoUndo        = false
+	mutantPromotedKeeps = false
 )

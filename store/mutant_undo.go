@@ -3,6 +3,7 @@
 package store
 
 const (
-	mutantNoKeyLock = false
-	mutantNoUndo    = true
+	mutantNoKeyLock     = false
+	mutantNoUndo        = true
+	mutantPromotedKeeps = false
 )

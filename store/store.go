@@ -65,6 +65,7 @@ type Counters struct {
 	Commits        atomic.Int64 // transactions that changed something
 	Rollbacks      atomic.Int64 // transactions undone
 	Reruns         atomic.Int64 // transactions run again because of undeclared keys
+	Promotions     atomic.Int64 // short transactions run again with key locks
 	LockWaits      atomic.Int64 // times a transaction stood in a key's queue
 	LockWaiting    atomic.Int64 // transactions that stand in a queue now
 	BlockedClients atomic.Int64 // blocked commands now

@@ -70,6 +70,9 @@ type Tx struct {
 	retry  []keyRef // undeclared keys to lock at the next try
 	reruns int
 	clash  bool
+	// promoted: the clash is a short transaction's, which has to be locked.
+	promoted  bool
+	allowance int64
 
 	// Hits and Misses count look-ups of reading commands until FlushStats.
 	Hits, Misses int64
@@ -211,7 +214,7 @@ func (tx *Tx) AcquireFast() bool {
 			sh.latch.Unlock()
 			return false
 		}
-		tx.mode = short
+		tx.shorten()
 		tx.lsn = max(tx.lsn, sh.lsn)
 		tx.latched = append(tx.latched[:0], sh.index)
 		k.load()
@@ -237,7 +240,7 @@ func (tx *Tx) AcquireFast() bool {
 		tx.unlatch()
 		return false
 	}
-	tx.mode = short
+	tx.shorten()
 	for _, k := range tx.keys {
 		tx.lsn = max(tx.lsn, k.sh.lsn)
 		k.load()
@@ -422,17 +425,19 @@ func (tx *Tx) AcquireAll(w *Wait) error {
 // keyspace or publishes.
 func (tx *Tx) AcquireNone() {
 	tx.dropKeys()
-	tx.mode = short
+	tx.shorten()
 }
 
-// Reach makes a key usable that was not acquired in the beginning. A short
-// transaction cannot reach (false comes back only as a broken invariant); a
-// locked one tries to lock the key in place. ErrConflict means that the whole
-// transaction must be undone and run again (see Again): every further Reach
-// answers the same.
+// Reach makes a key usable that was not acquired in the beginning. A locked
+// transaction tries to lock the key in place; a short one is promoted. ErrConflict
+// means that the whole transaction must be undone and run again (see Again): every
+// further Reach answers the same.
 func (tx *Tx) Reach(db int, name []byte) error {
 	if tx.clash {
 		return ErrConflict
+	}
+	if tx.sole(db, name) != nil {
+		return nil
 	}
 	phys := tx.physical(db)
 	hash := tx.s.hash(name)
@@ -440,6 +445,8 @@ func (tx *Tx) Reach(db int, name []byte) error {
 		return nil
 	}
 	switch tx.mode {
+	case short:
+		return tx.Promote()
 	case alone:
 		k := tx.stage(phys, db, hash, bytes.Clone(name))
 		k.sh.latch.Lock()
@@ -500,25 +507,31 @@ func (tx *Tx) RequireAll() error {
 	if tx.mode == alone {
 		return nil
 	}
-	tx.clash = true
+	tx.clash, tx.promoted = true, false
 	tx.reruns = rerunsBeforeAlone
 	return ErrConflict
 }
 
 const rerunsBeforeAlone = 3
 
-// Again ends a transaction in which Reach or RequireAll failed, undone, and
+// Again ends a transaction in which Reach, RequireAll or Spend failed, undone, and
 // begins and acquires it anew with the touched keys declared; after three such
-// reruns it runs alone. On an error nothing is held.
+// reruns it runs alone. A short transaction that was promoted comes back locked,
+// which is no rerun. On an error nothing is held.
 func (tx *Tx) Again(w *Wait) error {
 	refs := make([]keyRef, 0, len(tx.keys)+len(tx.retry))
 	for _, k := range tx.keys {
 		refs = append(refs, keyRef{k.logical, k.name})
 	}
 	refs = append(refs, tx.retry...)
-	reruns := tx.reruns + 1
+	reruns := tx.reruns
+	if tx.promoted {
+		tx.s.Counter.Promotions.Add(1)
+	} else {
+		reruns++
+		tx.s.Counter.Reruns.Add(1)
+	}
 	tx.Rollback()
-	tx.s.Counter.Reruns.Add(1)
 	tx.Begin()
 	tx.reruns = reruns
 	if reruns > rerunsBeforeAlone {
@@ -548,11 +561,8 @@ func (tx *Tx) Late() int {
 // Key returns the handle of an acquired key. To ask for another is a broken
 // invariant: the key specs of the command are wrong.
 func (tx *Tx) Key(db int, name []byte) *Key {
-	if len(tx.keys) == 1 {
-		k := tx.keys[0]
-		if k.logical == db && bytes.Equal(k.name, name) && tx.dbmap == nil {
-			return k
-		}
+	if k := tx.sole(db, name); k != nil {
+		return k
 	}
 	phys := tx.physical(db)
 	hash := tx.s.hash(name)
@@ -565,6 +575,18 @@ func (tx *Tx) Key(db int, name []byte) *Key {
 		}
 	}
 	panic("store: a command touched a key that its key specs do not name")
+}
+
+// sole is the transaction's only key, if that is the one asked for: the case that
+// needs no hash.
+func (tx *Tx) sole(db int, name []byte) *Key {
+	if len(tx.keys) == 1 {
+		k := tx.keys[0]
+		if k.logical == db && bytes.Equal(k.name, name) && tx.dbmap == nil {
+			return k
+		}
+	}
+	return nil
 }
 
 // Now is the transaction's time in Unix ms: read once, after all its locks.
@@ -705,10 +727,10 @@ func (tx *Tx) Rollback() {
 	if tx.mode == idle {
 		return
 	}
-	if len(tx.undo) != 0 {
+	if len(tx.undo) != 0 && !tx.promoted {
 		tx.s.Counter.Rollbacks.Add(1)
 	}
-	if mutantNoUndo {
+	if mutantNoUndo || mutantPromotedKeeps && tx.promoted {
 		tx.install()
 	} else {
 		tx.undoTo(0, 0)
@@ -762,7 +784,7 @@ func (tx *Tx) end() {
 	if tx.started.Load() != 0 {
 		tx.started.Store(0)
 	}
-	tx.clash = false
+	tx.clash, tx.promoted = false, false
 	tx.mode = idle
 }
 

@@ -135,6 +135,16 @@ func (m *machine) transaction(*rapid.T) {
 		}
 	}
 	m.work, m.now = m.model.clone(), tx.Now()
+	if way == 1 && m.draw(3, "promote") == 0 {
+		m.steps(2)
+		if err := tx.Promote(); err != store.ErrConflict {
+			m.Fatalf("Promote: %v, want %v", err, store.ErrConflict)
+		}
+		if err := tx.Again(nil); err != nil {
+			m.Fatal(err)
+		}
+		m.work, way = m.model.clone(), 2
+	}
 	m.steps(3)
 	switch m.draw(5, "end") {
 	case 0:

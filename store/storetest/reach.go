@@ -13,6 +13,9 @@ var reachTests = []test{
 	{name: "after three reruns it runs alone", run: testReachAlone},
 	{name: "what concerns all keys runs again alone", run: testRequireAll},
 	{name: "very many keys", run: testManyKeys},
+	{name: "a short transaction that wants another key is locked", run: testPromotedByReach},
+	{name: "one that is promoted stands in the queue", run: testPromotedQueues},
+	{name: "a short transaction may run again alone", run: testPromotedAlone},
 }
 
 func testReachFree(f *fixture) {
@@ -133,4 +136,85 @@ func testManyKeys(f *fixture) {
 			f.commit(tx)
 		}
 	}
+}
+
+func testPromotedByReach(f *fixture) {
+	f.set("k", "old")
+	f.set("other", "o")
+	records := len(f.records())
+	tx := f.latch("k")
+	if !tx.Short() || tx.Allowance() != store.Allowance {
+		f.Errorf("short %v with an allowance of %d, want true and %d", tx.Short(), tx.Allowance(), store.Allowance)
+	}
+	tx.Spend(store.Allowance)
+	at(tx, "k").SetString([]byte("new"), store.ExpireIn(5))
+	tx.Emit(store.Event{Kind: store.EventPublish, Channel: []byte("c"), Payload: []byte("lost")})
+	f.wantErr("Reach of a key that is held", tx.Reach(0, []byte("k")), nil)
+	f.wantErr("Reach", tx.Reach(0, []byte("other")), store.ErrConflict)
+	f.wantErr("Reach after the conflict", tx.Reach(0, []byte("k")), store.ErrConflict)
+	f.wantErr("Again", tx.Again(nil), nil)
+	if tx.Short() || tx.Clash() || tx.Reruns() != 0 {
+		f.Errorf("short %v, clash %v, %d reruns; want a locked transaction that was not rerun", tx.Short(), tx.Clash(), tx.Reruns())
+	}
+	if got := show(at(tx, "k")); got != "old" || at(tx, "k").Expiry() != 0 {
+		f.Errorf("after the promotion k is %q expiring at %d, want %q and 0", got, at(tx, "k").Expiry(), "old")
+	}
+	if _, ok := f.tryLatch("k"); ok {
+		f.Error("a short transaction got the key of one that was promoted")
+	}
+	f.wantErr("Reach by the locked transaction", tx.Reach(0, []byte("other")), nil)
+	at(tx, "other").Append([]byte("+"))
+	f.commit(tx)
+	f.want("k", "old")
+	f.want("other", "o+")
+	equal(f, "records", f.records()[records:], []string{"APPEND other +"})
+	equal(f, "events", f.sink.take(), nil)
+	if c := &f.s.Counter; c.Promotions.Load() != 1 || c.Reruns.Load() != 0 || c.Rollbacks.Load() != 0 {
+		f.Errorf("%d promotions, %d reruns, %d rollbacks; want 1, 0 and 0", c.Promotions.Load(), c.Reruns.Load(), c.Rollbacks.Load())
+	}
+}
+
+// Between the end of the short transaction and the lock somebody else may get the
+// key; what he did is seen.
+func testPromotedQueues(f *fixture) {
+	f.set("a", "0")
+	tx := f.latch("a")
+	locked := make(chan error, 1)
+	holder := f.s.NewTx()
+	f.wantErr("Promote", tx.Promote(), store.ErrConflict)
+	tx.Rollback()
+	f.wantErr("lock", lockIn(holder, nil, "a"), nil)
+	tx = f.s.NewTx()
+	tx.Begin()
+	tx.Add(0, []byte("b"))
+	if !tx.AcquireFast() {
+		f.Fatal("b is not free")
+	}
+	f.wantErr("Reach", tx.Reach(0, []byte("a")), store.ErrConflict)
+	f.wantErr("Again", tx.Again(nil), nil)
+	f.wantErr("Reach of a key that is locked", tx.Reach(0, []byte("a")), store.ErrConflict)
+	go func() { locked <- tx.Again(nil) }()
+	f.waits("Again", locked)
+	at(holder, "a").SetString([]byte("1"), store.NoTTL)
+	f.commit(holder)
+	f.wantErr("Again", f.ended("Again", locked), nil)
+	if got := show(at(tx, "a")); got != "1" {
+		f.Errorf("a is %q, want %q", got, "1")
+	}
+	tx.Rollback()
+}
+
+func testPromotedAlone(f *fixture) {
+	f.set("k", "old")
+	tx := f.latch("k")
+	at(tx, "k").Delete()
+	f.wantErr("RequireAll", tx.RequireAll(), store.ErrConflict)
+	f.wantErr("Again", tx.Again(nil), nil)
+	f.wantErr("RequireAll by one that is alone", tx.RequireAll(), nil)
+	if got := show(at(tx, "k")); got != "old" {
+		f.Errorf("k is %q, want %q", got, "old")
+	}
+	tx.FlushDB(0)
+	f.commit(tx)
+	f.want("k", absent)
 }

@@ -17,6 +17,15 @@ var undoTests = []test{
 			tx.RollbackTo(sp)
 		})
 	}},
+	{name: "every operation is undone by a promotion", run: func(f *fixture) {
+		f.undone(func(tx *store.Tx, change func()) {
+			change()
+			if tx.Short() {
+				f.wantErr("Promote", tx.Promote(), store.ErrConflict)
+				f.wantErr("Again", tx.Again(nil), nil)
+			}
+		})
+	}},
 	{name: "what a released savepoint did is undone with the outer one", run: func(f *fixture) {
 		f.undone(func(tx *store.Tx, change func()) {
 			outer := tx.Savepoint()

@@ -1,0 +1,9 @@
+//go:build mutant_promote
+
+package store
+
+const (
+	mutantNoKeyLock     = false
+	mutantNoUndo        = false
+	mutantPromotedKeeps = true
+)
