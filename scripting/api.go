@@ -131,11 +131,11 @@ func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
 	st.args.done()
 	if err != nil {
 		lr.Rewind(0)
-		r.stop = err
+		r.Stop = err
 		r.abort(L)
 	}
 	v, failed = lr.take()
-	if r.left <= 0 || r.mem >= r.memNext {
+	if r.Due() {
 		r.pay(L, 1)
 		r.alloc(L, 0)
 	}
@@ -280,7 +280,7 @@ func apiFence(L *lua.LState) int {
 	}
 	n, err := r.inv.Fence()
 	if err != nil {
-		r.stop = err
+		r.Stop = err
 		r.abort(L)
 	}
 	if n > 1<<53 {

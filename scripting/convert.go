@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -38,8 +39,8 @@ type answerer struct {
 // grow accounts for the reply, whose elements a table that contains itself multiplies.
 func (a *answerer) grow(n int) error {
 	r := &a.st.run
-	if a.size += n; int64(a.size) > r.limits.Memory {
-		r.stop = errMemory
+	if a.size += n; int64(a.size) > r.MemoryLimit() {
+		r.Stop = budget.ErrMemory
 		return a.st.failure(nil)
 	}
 	// Each element pays as an instruction does, so that a deadline and a kill
@@ -207,8 +208,8 @@ func (lr *luaReply) reset() {
 // of their work, which must not be unwound: an empty account is only noted here.
 func (lr *luaReply) add(kind nodeKind, n, bytes int, v lua.LValue) {
 	lr.nodes = append(lr.nodes, node{kind, n, v})
-	lr.run.mem += int64(bytes)
-	lr.run.left--
+	lr.run.Mem += int64(bytes)
+	lr.run.Left--
 }
 
 func (lr *luaReply) bulk(s string) { lr.add(nodeValue, 0, 32+len(s), lua.LString(s)) }
@@ -306,7 +307,7 @@ func (lr *luaReply) Verbatim(format, text string) {
 	t := lr.L.CreateTable(0, 2)
 	t.RawSetString("format", lua.LString(format))
 	t.RawSetString("string", lua.LString(text))
-	lr.run.mem += int64(len(text))
+	lr.run.Mem += int64(len(text))
 	lr.field("verbatim_string", t)
 }
 

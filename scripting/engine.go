@@ -11,6 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// Now is a monotonic clock, for budgets and os.clock; default time.Now.
 	Now func() time.Time
 
-	heap func() heapSample // tests put in a heap of their own
+	heap func() budget.HeapSample // tests put in a heap of their own
 }
 
 // Validate names the first field that cannot be used, and its value.
@@ -74,7 +75,7 @@ func New(opts Options) (*Engine, error) {
 		opts.Now = time.Now
 	}
 	if opts.heap == nil {
-		opts.heap = readHeap
+		opts.heap = budget.ReadHeap
 	}
 	e := &Engine{opts: opts, born: opts.Now(), token: newToken(), closed: make(chan struct{})}
 	close(e.closed)
@@ -193,29 +194,28 @@ func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
 		st.spoiled = true
 	}
 	r := &st.run
-	if r.release != nil {
-		r.release()
-	}
-	if !st.spoiled && r.used+int64(r.quantum-r.left) < retireAfter {
+	r.End()
+	if !st.spoiled && r.Used() < retireAfter {
 		st.end()
 		e.states.Put(st)
 	}
 	return err
 }
 
+// terms are what a run may use; perInstruction is as in budget.Terms.
+func (e *Engine) terms(inv *Invocation, perInstruction int64) budget.Terms {
+	return budget.Terms{
+		Limits: inv.Limits, PerInstruction: perInstruction,
+		Now: e.opts.Now, Heap: e.opts.heap,
+		Kill: &inv.kill, Done: inv.Done, Gone: inv.Gone, LongRunning: inv.LongRunning,
+	}
+}
+
 // begin makes a state ready for one run.
 func (st *state) begin(s *Script, inv *Invocation) {
 	r := &st.run
-	*r = run{engine: r.engine, state: st, inv: inv, script: s, limits: inv.Limits, resp: 2}
-	if r.limits.Memory <= 0 {
-		r.limits.Memory = defaultMemory
-	}
-	r.memNext = 1 << 20
-	r.quantum = checkEvery
-	if n := r.limits.Instructions; n > 0 {
-		r.quantum = int(min(n, checkEvery))
-	}
-	r.left = r.quantum
+	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
+	r.Begin(r.engine.terms(inv, instructionBytes))
 	if s.argsEscape {
 		// This script could keep or change the tables: it gets its own.
 		st.globals.RawSetString("KEYS", st.list(st.L.CreateTable(len(inv.Keys), 0), inv.Keys))
@@ -244,7 +244,7 @@ func (st *state) list(t *lua.LTable, values [][]byte) *lua.LTable {
 		}
 		t.RawSetInt(i+1, lua.LString(v))
 	}
-	st.run.mem += int64(48 * len(values))
+	st.run.Mem += int64(48 * len(values))
 	return t
 }
 
@@ -270,7 +270,7 @@ func (st *state) call(s *Script) (err error) {
 	}
 	st.L.Push(st.main)
 	st.L.Call(0, 1)
-	if r.stop != nil { // noticed by the last instruction
+	if r.Stop != nil { // noticed by the last instruction
 		return st.failure(nil)
 	}
 	return nil
@@ -279,15 +279,15 @@ func (st *state) call(s *Script) (err error) {
 // failure turns what unwound the script into Run's error.
 func (st *state) failure(p any) error {
 	r := &st.run
-	if r.stop != nil {
+	if r.Stop != nil {
 		var kill *killed
 		switch {
-		case errors.Is(r.stop, errInstructions), errors.Is(r.stop, errMemory), errors.Is(r.stop, errTime):
-			return &Failure{Exhausted, "ERR " + r.stop.Error() + st.trailer()}
-		case errors.As(r.stop, &kill):
+		case budget.Exhausted(r.Stop):
+			return &Failure{Exhausted, "ERR " + r.Stop.Error() + st.trailer()}
+		case errors.As(r.Stop, &kill):
 			return &Failure{Killed, "ERR " + kill.text + st.trailer()}
 		}
-		return r.stop
+		return r.Stop
 	}
 	api, ok := p.(*lua.ApiError)
 	if !ok {

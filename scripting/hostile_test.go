@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -103,9 +105,9 @@ func TestHostileMemory(t *testing.T) {
 		hostile["coroutines kept"],
 	} {
 		runtime.GC()
-		before := readHeap().objects
+		before := budget.ReadHeap().Objects
 		got := eval(e, newFakeStore(), src, Limits{Time: 2 * time.Second, Memory: 32 << 20})
-		grown := readHeap().objects - before
+		grown := budget.ReadHeap().Objects - before
 		if grown > 5*32<<20 {
 			t.Errorf("%s\nheap grew by %d MB with a limit of 32; reply %q", src, grown>>20, got)
 		}

@@ -3,6 +3,7 @@ package scripting
 import (
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -27,7 +28,7 @@ func (sc *scriptCall) longRunning() (func(), error) {
 	if r.OnLong != nil {
 		r.OnLong(true)
 	}
-	sc.started = r.engine.opts.Now().Add(-longAfter)
+	sc.started = r.engine.opts.Now().Add(-budget.LongAfter)
 	r.mu.Lock()
 	r.running[sc] = struct{}{}
 	r.mu.Unlock()

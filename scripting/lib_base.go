@@ -6,6 +6,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/numeral"
 )
 
 // baseLibrary has no dofile, loadfile, print, require and module, and like
@@ -46,7 +48,7 @@ func baseAssert(L *lua.LState) int {
 func baseCollectGarbage(L *lua.LState) int {
 	switch opt := optString(L, 1, "collect"); opt {
 	case "count":
-		L.Push(number(float64(runOf(L).mem) / 1024))
+		L.Push(number(float64(runOf(L).Mem) / 1024))
 	case "step":
 		L.Push(lua.LFalse)
 	case "collect", "stop", "restart":
@@ -60,7 +62,7 @@ func baseCollectGarbage(L *lua.LState) int {
 }
 
 func baseGCInfo(L *lua.LState) int {
-	L.Push(number(float64(1 + runOf(L).mem/1024)))
+	L.Push(number(float64(1 + runOf(L).Mem/1024)))
 	return 1
 }
 
@@ -236,54 +238,12 @@ func baseToNumber(L *lua.LState) int {
 	if base < 2 || base > 36 {
 		argError(L, 2, "base out of range")
 	}
-	if f, ok := parseBase(s, base); ok {
+	if f, ok := numeral.ParseBase(s, base); ok {
 		L.Push(number(f))
 	} else {
 		L.Push(lua.LNil)
 	}
 	return 1
-}
-
-// parseBase is C's strtoul, whose result wraps around for a minus sign and
-// saturates when it is too large.
-func parseBase(s string, base int) (float64, bool) {
-	s = strings.Trim(s, " \t\n\v\f\r")
-	neg := false
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		neg = s[0] == '-'
-		s = s[1:]
-	}
-	if base == 16 && len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
-		s = s[2:]
-	}
-	if s == "" {
-		return 0, false
-	}
-	var v uint64
-	full := false
-	for i := 0; i < len(s); i++ {
-		d := 99
-		switch c := s[i]; {
-		case isDigit(c):
-			d = int(c - '0')
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-			d = int(c|0x20-'a') + 10
-		}
-		if d >= base {
-			return 0, false
-		}
-		if v > (1<<64-1-uint64(d))/uint64(base) {
-			full = true
-		}
-		v = v*uint64(base) + uint64(d)
-	}
-	if full {
-		return float64(uint64(1<<64 - 1)), true
-	}
-	if neg {
-		v = -v
-	}
-	return float64(v), true
 }
 
 func baseToString(L *lua.LState) int {

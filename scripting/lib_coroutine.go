@@ -39,7 +39,7 @@ func newCoroutine(L *lua.LState) *lua.LState {
 	r.pay(L, 256)
 	th := st.newThread(L, threadFrames)
 	if state, err, _ := L.Resume(th, st.entry, fn, st.pause); state != lua.ResumeYield {
-		r.stop = err
+		r.Stop = err
 		r.abort(L)
 	}
 	th.Panic = st.onError
@@ -110,7 +110,7 @@ func resume(L, th *lua.LState, args []lua.LValue) (values []lua.LValue, msg lua.
 	state, err, values := L.Resume(th, nil, args...)
 	st.current = outer
 	r.depth = depth - 1
-	if r.stop != nil {
+	if r.Stop != nil {
 		r.abort(L)
 	}
 	if state == lua.ResumeError {

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 )
 
 var stringLibrary = library{name: "string", functions: map[string]lua.LGFunction{
@@ -126,8 +128,8 @@ func strRep(L *lua.LState) int {
 		return pushString(L, "")
 	}
 	r := runOf(L)
-	if int64(n) > r.limits.Memory/int64(len(s)) {
-		n = int(r.limits.Memory/int64(len(s))) + 1 // more than alloc grants
+	if int64(n) > r.MemoryLimit()/int64(len(s)) {
+		n = int(r.MemoryLimit()/int64(len(s))) + 1 // more than alloc grants
 	}
 	r.alloc(L, n*len(s))
 	return pushString(L, strings.Repeat(s, n))
@@ -143,8 +145,6 @@ func strSub(L *lua.LState) int {
 	return pushString(L, s[i-1:j])
 }
 
-const patternSpecials = "^$*+?.([%-"
-
 func strFind(L *lua.LState) int { return find(L, true) }
 
 func strMatch(L *lua.LState) int { return find(L, false) }
@@ -156,7 +156,7 @@ func find(L *lua.LState, indices bool) int {
 		init = len(s)
 	}
 	r := runOf(L)
-	if indices && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pat, patternSpecials)) {
+	if indices && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pat, text.Specials)) {
 		r.pay(L, (len(s)-init+len(pat))>>6)
 		i := strings.Index(s[init:], pat)
 		if i < 0 {
@@ -167,21 +167,21 @@ func find(L *lua.LState, indices bool) int {
 		L.Push(number(float64(init + i + len(pat))))
 		return 2
 	}
-	m := &matcher{L: L, run: r, src: s, pat: pat}
+	m := newMatcher(L, s, pat)
 	p := 0
 	anchor := pat != "" && pat[0] == '^'
 	if anchor {
 		p = 1
 	}
 	for at := init; ; at++ {
-		m.level = 0
-		if e := m.match(at, p); e >= 0 {
+		m.Level = 0
+		if e := m.Match(at, p); e >= 0 {
 			if !indices {
 				return m.push(at, e)
 			}
 			L.Push(number(float64(at + 1)))
 			L.Push(number(float64(e)))
-			if m.level == 0 {
+			if m.Level == 0 {
 				return 2
 			}
 			return 2 + m.push(at, e)
@@ -197,10 +197,10 @@ func strGmatch(L *lua.LState) int {
 	s, pat := checkString(L, 1), checkString(L, 2)
 	at := 0
 	L.Push(L.NewFunction(func(L *lua.LState) int {
-		m := &matcher{L: L, run: runOf(L), src: s, pat: pat}
+		m := newMatcher(L, s, pat)
 		for ; at <= len(s); at++ {
-			m.level = 0
-			if e := m.match(at, 0); e >= 0 {
+			m.Level = 0
+			if e := m.Match(at, 0); e >= 0 {
 				begin := at
 				at = e
 				if e == begin {
@@ -217,20 +217,17 @@ func strGmatch(L *lua.LState) int {
 func strGsub(L *lua.LState) int {
 	s, pat := checkString(L, 1), checkString(L, 2)
 	repl := L.Get(3)
-	var text string
 	switch v := repl.(type) {
 	case lua.LString:
-		text = string(v)
 	case lua.LNumber:
-		text = numberText(float64(v))
-		repl = lua.LString(text)
+		repl = lua.LString(numberText(float64(v)))
 	case *lua.LTable, *lua.LFunction:
 	default:
 		argError(L, 3, "string/function/table expected")
 	}
 	limit := optInt(L, 4, len(s)+1)
 	r := runOf(L)
-	m := &matcher{L: L, run: r, src: s, pat: pat}
+	m := newMatcher(L, s, pat)
 	p := 0
 	anchor := pat != "" && pat[0] == '^'
 	if anchor {
@@ -246,11 +243,11 @@ func strGsub(L *lua.LState) int {
 	}
 	at, n := 0, 0
 	for n < limit {
-		m.level = 0
-		e := m.match(at, p)
+		m.Level = 0
+		e := m.Match(at, p)
 		if e >= 0 {
 			n++
-			m.replacement(repl, text, at, e, grow)
+			m.replacement(repl, at, e, grow)
 		}
 		if e >= 0 && e > at {
 			at = e
@@ -277,34 +274,11 @@ func strGsub(L *lua.LState) int {
 }
 
 // replacement hands what stands for the match src[s:e] to grow.
-func (m *matcher) replacement(repl lua.LValue, text string, s, e int, grow func(string)) {
+func (m *matcher) replacement(repl lua.LValue, s, e int, grow func(string)) {
 	var v lua.LValue
 	switch f := repl.(type) {
 	case lua.LString:
-		run := 0
-		for i := 0; i < len(text); i++ {
-			if text[i] != '%' {
-				continue
-			}
-			grow(text[run:i])
-			i++
-			run = i
-			if i >= len(text) {
-				grow("\x00") // what C finds behind the end
-				return
-			}
-			if c := text[i]; isDigit(c) {
-				run = i + 1
-				if c == '0' {
-					grow(m.src[s:e])
-					continue
-				}
-				got := m.value(int(c-'1'), s, e)
-				piece, _ := textOf(got)
-				grow(piece)
-			}
-		}
-		grow(text[min(run, len(text)):])
+		m.Replace(string(f), s, e, grow)
 		return
 	case *lua.LTable:
 		v = m.L.GetTable(f, m.value(0, s, e))
@@ -316,12 +290,12 @@ func (m *matcher) replacement(repl lua.LValue, text string, s, e int, grow func(
 		m.L.Pop(1)
 	}
 	if lua.LVIsFalse(v) {
-		grow(m.src[s:e])
+		grow(m.Src[s:e])
 		return
 	}
 	piece, ok := textOf(v)
 	if !ok {
-		m.fail("invalid replacement value (a " + typeName(v) + ")")
+		raise(m.L, 1, "invalid replacement value (a "+typeName(v)+")")
 	}
 	grow(piece)
 }

@@ -68,7 +68,7 @@ func newState(e *Engine) *state {
 	})
 	st.L = L
 	st.run.engine, st.run.state = e, st
-	st.run.left, st.run.quantum = 1<<30, 1<<30
+	st.run.Idle()
 	L.Panic = st.onError
 	L.SetContext(&st.run)
 
@@ -209,7 +209,7 @@ func where(L *lua.LState, level int) string {
 // collecting its own, which takes time quadratic in the depth.
 func (st *state) onError(L *lua.LState) {
 	v := L.Get(-1)
-	if s, ok := v.(lua.LString); ok && st.run.stop == nil {
+	if s, ok := v.(lua.LString); ok && st.run.Stop == nil {
 		v = lua.LString(mendError(L, string(s)))
 	}
 	st.run.source, st.run.line = "", 0
@@ -273,7 +273,7 @@ func (st *state) protect(L *lua.LState, fn lua.LValue, args []lua.LValue) ([]lua
 	}
 	// A thread that failed is left to the collector, with all the stack it grew.
 	st.threads[depth] = nil
-	if r.stop != nil {
+	if r.Stop != nil {
 		r.abort(L)
 	}
 	return nil, st.machineError(L, err.(*lua.ApiError))
@@ -286,7 +286,7 @@ func (st *state) machineError(L *lua.LState, err *lua.ApiError) *lua.ApiError {
 		return err
 	}
 	if !strings.Contains(text, "callstack overflow") {
-		st.run.stop = fmt.Errorf("internal error: %s", text)
+		st.run.Stop = fmt.Errorf("internal error: %s", text)
 		st.run.abort(L)
 	}
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}

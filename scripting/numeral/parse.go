@@ -3,6 +3,7 @@ package numeral
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // maxLength bounds what one conversion reads, so that it stays a matter of
@@ -186,3 +187,45 @@ func isSpace(c byte) bool { return c == ' ' || c-'\t' < 5 }
 func isDigit(c byte) bool { return c-'0' < 10 }
 
 func isHex(c byte) bool { return isDigit(c) || c|0x20-'a' < 6 }
+
+// ParseBase is C's strtoul, whose result wraps around for a minus sign and
+// saturates when it is too large.
+func ParseBase(s string, base int) (float64, bool) {
+	s = strings.Trim(s, " \t\n\v\f\r")
+	neg := false
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		neg = s[0] == '-'
+		s = s[1:]
+	}
+	if base == 16 && len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
+		s = s[2:]
+	}
+	if s == "" {
+		return 0, false
+	}
+	var v uint64
+	full := false
+	for i := 0; i < len(s); i++ {
+		d := 99
+		switch c := s[i]; {
+		case isDigit(c):
+			d = int(c - '0')
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			d = int(c|0x20-'a') + 10
+		}
+		if d >= base {
+			return 0, false
+		}
+		if v > (1<<64-1-uint64(d))/uint64(base) {
+			full = true
+		}
+		v = v*uint64(base) + uint64(d)
+	}
+	if full {
+		return float64(uint64(1<<64 - 1)), true
+	}
+	if neg {
+		v = -v
+	}
+	return float64(v), true
+}

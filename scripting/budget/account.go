@@ -1,0 +1,274 @@
+package budget
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// Limits bounds one run of a script. The zero value has the defaults.
+type Limits struct {
+	// Instructions a script may execute, those that library loops are charged
+	// included; 0 is no bound.
+	Instructions int64
+	// Memory in bytes that a script may hold at once, as far as it can be told
+	// from what it allocates and from the collector; 0 is 256 MiB. One string or
+	// one table never takes more.
+	Memory int64
+	// Time from the start of the run after which a script is stopped; 0 is no bound.
+	Time time.Duration
+}
+
+const (
+	// DefaultMemory is Limits.Memory when it is not set.
+	DefaultMemory = 256 << 20
+	// LongAfter is when a script counts as long and must have a permit.
+	LongAfter = 2 * time.Millisecond
+
+	// checkEvery is how many instructions pass between looks at the kill flag,
+	// the clock and the memory account.
+	checkEvery = 1024
+	// firstLook is how much a run may allocate before its memory is looked at.
+	firstLook = 1 << 20
+)
+
+// Why a run was ended by its account.
+var (
+	ErrInstructions = errors.New("Script exceeded its instruction budget")
+	ErrMemory       = errors.New("Script exceeded its memory limit")
+	ErrTime         = errors.New("Script exceeded its time limit")
+)
+
+// Exhausted tells whether an account ended for want of instructions, memory or time.
+func Exhausted(stop error) bool {
+	return errors.Is(stop, ErrInstructions) || errors.Is(stop, ErrMemory) || errors.Is(stop, ErrTime)
+}
+
+// Terms are what a run may use, and who may end it.
+type Terms struct {
+	Limits Limits
+	// PerInstruction is what one instruction is taken to allocate, in bytes, by
+	// an engine that does not know better; 0 by one that charges Mem itself.
+	PerInstruction int64
+	Now            func() time.Time
+	Heap           func() HeapSample
+	// Kill, when it holds a reason, ends the run with it.
+	Kill *atomic.Pointer[error]
+	// Done, when it is closed, ends the run with Gone.
+	Done <-chan struct{}
+	Gone error
+	// LongRunning, when set, is called once, after LongAfter: it takes a permit,
+	// waiting if it must, and returns how to give it back. An error ends the run.
+	LongRunning func() (release func(), err error)
+}
+
+// Account counts what one run uses. It belongs to the run's goroutine.
+type Account struct {
+	// Left is what may be executed before the next look. Work is paid by
+	// lowering it; at zero or below, Look is due.
+	Left int
+	// Mem estimates what was allocated since the account was last compared with
+	// the heap.
+	Mem int64
+	// Stop is why the run must end, nil while it may go on.
+	Stop error
+
+	memNext int64 // memory is only looked at when Mem passes it
+	quantum int   // what Left began with
+	used    int64
+	terms   Terms
+
+	heap      HeapSample
+	heapKnown bool
+	started   time.Time
+	lastCheck time.Time
+	long      bool
+	release   func()
+}
+
+// Begin opens the account of a run.
+func (a *Account) Begin(t Terms) {
+	if t.Limits.Memory <= 0 {
+		t.Limits.Memory = DefaultMemory
+	}
+	*a = Account{terms: t, memNext: firstLook, quantum: checkEvery}
+	if n := t.Limits.Instructions; n > 0 {
+		a.quantum = int(min(n, checkEvery))
+	}
+	a.Left = a.quantum
+}
+
+// Idle makes an account that no one looks at, for work outside a run.
+func (a *Account) Idle() {
+	*a = Account{Left: 1 << 30, quantum: 1 << 30, memNext: 1 << 60}
+	a.terms.Limits.Memory = DefaultMemory
+}
+
+// End gives back the permit of a long run and forgets what the run referred to.
+// The counters stay.
+func (a *Account) End() {
+	if a.release != nil {
+		a.release()
+		a.release = nil
+	}
+	a.terms = Terms{Limits: a.terms.Limits}
+}
+
+// Used is how many instructions were executed.
+func (a *Account) Used() int64 { return a.used + int64(a.quantum-a.Left) }
+
+// MemoryLimit is the bound of what the run may hold, in bytes.
+func (a *Account) MemoryLimit() int64 { return a.terms.Limits.Memory }
+
+// Due tells that a look is due.
+func (a *Account) Due() bool { return a.Left <= 0 || a.Mem >= a.memNext }
+
+// Pay charges n instructions, and may be called with 0. It returns false when the run must end.
+func (a *Account) Pay(n int) bool {
+	a.Left -= n
+	return a.Left > 0 || a.Check()
+}
+
+// Check looks, unless the run is to end already. It returns false when it must end.
+func (a *Account) Check() bool {
+	if a.Stop == nil {
+		a.look()
+	}
+	return a.Stop == nil
+}
+
+// Alloc charges n bytes before they are taken. It returns false when the run must end.
+func (a *Account) Alloc(n int) bool {
+	a.Mem += int64(n)
+	if n < 256 {
+		return a.Mem < a.memNext || a.Check()
+	}
+	if int64(n) > a.terms.Limits.Memory {
+		a.Stop = ErrMemory
+		return false
+	}
+	if n >= 1<<16 {
+		// One instruction on so large a value takes as long as many.
+		if !a.Pay(n >> 10) {
+			return false
+		}
+		if q := max(1, checkEvery<<16/n); q < a.Left {
+			a.used += int64(a.quantum - a.Left)
+			a.quantum, a.Left = q, q
+		}
+	}
+	if a.Mem >= a.memNext {
+		return a.Check()
+	}
+	return a.Stop == nil
+}
+
+// look settles the account and decides whether the run goes on.
+func (a *Account) look() {
+	t := &a.terms
+	spent := a.quantum - a.Left
+	a.used += int64(spent)
+	a.Mem += int64(spent) * t.PerInstruction
+	a.quantum = min(a.quantum*2, checkEvery)
+	defer func() {
+		if a.Stop != nil {
+			a.quantum = 0 // whoever goes on all the same is stopped at once
+		}
+		a.Left = a.quantum
+	}()
+	if limit := t.Limits.Instructions; limit > 0 {
+		if a.used >= limit {
+			a.Stop = ErrInstructions
+			return
+		}
+		a.quantum = int(min(int64(a.quantum), limit-a.used))
+	}
+	if t.Kill != nil {
+		if reason := t.Kill.Load(); reason != nil {
+			a.Stop = *reason
+			return
+		}
+	}
+	select {
+	case <-t.Done:
+		a.Stop = t.Gone
+		return
+	default:
+	}
+	now := t.Now()
+	if a.started.IsZero() {
+		a.started, a.lastCheck = now, now
+	}
+	// Instructions that turned out slow, such as comparing huge strings, are looked at more often.
+	if batch := now.Sub(a.lastCheck); batch > LongAfter {
+		a.quantum = max(1, int(int64(a.quantum)*int64(LongAfter/2)/int64(batch)))
+	}
+	a.lastCheck = now
+	elapsed := now.Sub(a.started)
+	if limit := t.Limits.Time; limit > 0 && elapsed >= limit {
+		a.Stop = ErrTime
+		return
+	}
+	if !a.long && elapsed >= LongAfter {
+		a.long = true
+		if t.LongRunning != nil {
+			release, err := t.LongRunning()
+			if err != nil {
+				a.Stop = err
+				return
+			}
+			a.release = release
+		}
+	}
+	a.lookAtMemory()
+}
+
+// lookAtMemory compares the account with the heap once it is large. What the
+// script still holds is at most what the heap grew by, and at most what the
+// account says; of what it allocated, only the collector knows what is dead.
+func (a *Account) lookAtMemory() {
+	limit := a.terms.Limits.Memory
+	if !a.heapKnown {
+		a.heap, a.heapKnown = a.terms.Heap(), true
+		a.memNext = limit / 2
+	}
+	if a.Mem < a.memNext {
+		return
+	}
+	now := a.terms.Heap()
+	grown := now.Objects - a.heap.Objects
+	alive := now.Live - a.heap.Live
+	collected := now.Cycles >= a.heap.Cycles+2 // one whole cycle began after the last look
+	switch {
+	case grown <= limit/2:
+		a.Mem = max(grown, 0)
+	case collected && alive <= limit:
+		a.Mem = max(alive, 0)
+		a.heap.Objects = now.Objects - a.Mem
+		a.heap.Cycles = now.Cycles
+	case collected, grown > 4*limit:
+		// With a large heap the collector may not run for long; then the script
+		// may allocate four times its limit before it is taken to hold it.
+		a.Stop = ErrMemory
+		return
+	}
+	a.memNext = a.Mem + limit/8
+}
+
+// Ended is what MustAlloc panics with: the engine that runs the script recovers
+// it and looks at Stop.
+type Ended struct{}
+
+// MustAlloc is Alloc for code that has no way to return an error.
+func (a *Account) MustAlloc(n int) {
+	if !a.Alloc(n) {
+		panic(Ended{})
+	}
+}
+
+// MustPay is Pay for code that has no way to return an error.
+func (a *Account) MustPay(n int) {
+	if !a.Pay(n) {
+		panic(Ended{})
+	}
+}
