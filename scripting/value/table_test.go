@@ -1,0 +1,178 @@
+package value
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
+)
+
+func TestValues(t *testing.T) {
+	table := NewTable(0, 0)
+	for _, tc := range []struct {
+		v    Value
+		kind Kind
+		true bool
+	}{
+		{Nil, KindNil, false}, {False, KindBool, false}, {True, KindBool, true}, {Number(0), KindNumber, true},
+		{Number(math.Float64frombits(3 << 56)), KindNumber, true}, {String(""), KindString, true}, {String("x"), KindString, true},
+		{FromTable(table), KindTable, true}, {Light(0), KindLight, true}, {Light(7), KindLight, true},
+	} {
+		if tc.v.Kind() != tc.kind || tc.v.Truthy() != tc.true || tc.v.IsNil() != (tc.kind == KindNil) ||
+			tc.v.IsNumber() != (tc.kind == KindNumber) || tc.v.IsString() != (tc.kind == KindString) || tc.v.IsTable() != (tc.kind == KindTable) {
+			t.Errorf("%v of kind %v is taken for a %v, true %v", tc.v, tc.kind, tc.v.Kind(), tc.v.Truthy())
+		}
+		if !Equal(tc.v, tc.v) {
+			t.Errorf("%v is not equal to itself", tc.v)
+		}
+	}
+	if Equal(Number(math.NaN()), Number(math.NaN())) || !Equal(Number(0), Number(math.Copysign(0, -1))) {
+		t.Error("NaN equals itself, or 0 is not -0")
+	}
+	if Equal(String("1"), Number(1)) || Equal(Nil, False) || Equal(Light(0), Nil) || !Equal(String("ab"), String(strings.Clone("ab"))) {
+		t.Error("values of different kinds are equal, or equal strings differ")
+	}
+	if String("").AsString() != "" || String("a\x00b").AsString() != "a\x00b" || Light(9).AsLight() != 9 {
+		t.Error("a value does not give back what it was made of")
+	}
+}
+
+// TestTableAsMap does what a map does.
+func TestTableAsMap(t *testing.T) {
+	keys := []Value{True, False, Light(0), Light(1), Number(0.5), Number(-1), Number(1 << 40), Number(math.Inf(1)), FromTable(NewTable(0, 0))}
+	for i := range 40 {
+		keys = append(keys, Int(i), String(strings.Repeat("k", i)))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 200 {
+		table := NewTable(r.IntN(9), r.IntN(9))
+		want := map[int]float64{}
+		for range 200 {
+			k := r.IntN(len(keys))
+			if r.IntN(3) == 0 {
+				table.Set(keys[k], Nil)
+				delete(want, k)
+			} else {
+				f := r.Float64()
+				table.Set(keys[k], Number(f))
+				want[k] = f
+			}
+			for i, k := range keys {
+				f, ok := want[i]
+				if v := table.Get(k); ok != !v.IsNil() || ok && v.AsNumber() != f {
+					t.Fatalf("round %d: key %d holds %v, want %v %v", round, i, v, f, ok)
+				}
+			}
+		}
+		n := 0
+		for k, v, _ := table.Next(Nil); !k.IsNil(); k, v, _ = table.Next(k) {
+			if !Equal(table.Get(k), v) {
+				t.Fatalf("round %d: next gives a pair that is not in the table", round)
+			}
+			n++
+		}
+		if n != len(want) {
+			t.Fatalf("round %d: next gives %d pairs, want %d", round, n, len(want))
+		}
+	}
+}
+
+// TestBorders has what redis-server answers for the length of tables with holes.
+func TestBorders(t *testing.T) {
+	one := Number(1)
+	holes := NewTable(0, 3)
+	holes.SetStr("n", one)
+	holes.SetInt(3, one)
+	holes.SetInt(1, one)
+	if n := holes.Len(); n != 1 {
+		t.Errorf("#{n=1,[3]=3,[1]=1} is %d, want 1", n)
+	}
+	list := NewTable(4, 0)
+	for _, i := range []int{1, 2, 4} {
+		list.SetInt(i, one)
+	}
+	if n := list.Len(); n != 4 {
+		t.Errorf("#{1,2,nil,4} is %d, want 4", n)
+	}
+	list.SetInt(4, Nil)
+	if n := list.Len(); n != 2 {
+		t.Errorf("#{1,2,nil,nil} is %d, want 2", n)
+	}
+	grown := NewTable(0, 0)
+	for i := 1; i <= 1000; i++ {
+		grown.SetInt(i, one)
+	}
+	if n := grown.Len(); n != 1000 || len(grown.array) != 1024 {
+		t.Errorf("a thousand elements have length %d in an array of %d", n, len(grown.array))
+	}
+	if a := Array(nil, []Value{one, one, one}); a.Len() != 3 || len(a.array) != 4 {
+		t.Errorf("Array of three has length %d in an array of %d", a.Len(), len(a.array))
+	}
+}
+
+func TestTableErrors(t *testing.T) {
+	table := NewTable(0, 0)
+	if err := table.Set(Nil, True); !errors.Is(err, ErrNilIndex) {
+		t.Errorf("storing under nil: %v", err)
+	}
+	if err := table.Set(Number(math.NaN()), True); !errors.Is(err, ErrNaNIndex) {
+		t.Errorf("storing under NaN: %v", err)
+	}
+	if _, _, err := table.Next(String("x")); !errors.Is(err, ErrUnknownKey) {
+		t.Errorf("next of an unknown key: %v", err)
+	}
+}
+
+// TestAccount: growth is charged before it happens, and long chains pay.
+func TestAccount(t *testing.T) {
+	var a budget.Account
+	a.Begin(budget.Terms{Limits: budget.Limits{Memory: 1 << 20}, Now: time.Now, Heap: budget.ReadHeap})
+	table := New(&a, 0, 0)
+	func() {
+		defer func() {
+			if p := recover(); p != (budget.Ended{}) {
+				t.Errorf("a table beyond the limit ends with %v, want budget.Ended", p)
+			}
+		}()
+		for i := 1; i < 1<<20; i++ {
+			table.SetInt(i, True)
+		}
+		t.Error("a table takes more than the limit")
+	}()
+	if !errors.Is(a.Stop, budget.ErrMemory) || len(table.array) > 1<<16 {
+		t.Errorf("the account ends with %v and an array of %d", a.Stop, len(table.array))
+	}
+	a.Begin(budget.Terms{Now: time.Now, Heap: budget.ReadHeap})
+	table = New(&a, 0, 1<<12)
+	for i := range 1 << 11 { // numbers whose words add up to the same
+		table.Set(Number(math.Float64frombits(uint64(i)<<32|uint64(1<<31-i))), True)
+	}
+	before := a.Left
+	table.Get(Number(math.Float64frombits(5000<<32 | 1<<31 - 5000)))
+	if spent := before - a.Left; spent < 1000 {
+		t.Errorf("a chain of %d keys cost %d instructions", 1<<11, spent)
+	}
+}
+
+func TestHash(t *testing.T) {
+	if h := HashString("a"); h != 1^(1<<5+0+'a') {
+		t.Errorf("hash of a is %d", h)
+	}
+}
+
+func BenchmarkGetHashed(b *testing.B) {
+	table := NewTable(0, 4)
+	for _, k := range []string{"call", "pcall", "log"} {
+		table.SetStr(k, True)
+	}
+	hash := HashString("call")
+	for b.Loop() {
+		if table.GetHashed("call", hash).IsNil() {
+			b.Fatal("not found")
+		}
+	}
+}
