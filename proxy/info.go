@@ -42,6 +42,7 @@ var infoSections = []infoSection{
 	{name: "cluster", title: "Cluster", write: (*Server).infoCluster},
 	{name: "keyspace", title: "Keyspace", write: (*Server).infoKeyspace},
 	{name: "latchkey", title: "Latchkey", write: (*Server).infoLatchkey},
+	{name: "scriptstats", title: "Scriptstats", optional: true, write: (*Server).infoScriptstats},
 }
 
 func infoCommand(c *command.Call) {
@@ -199,6 +200,29 @@ func (s *Server) infoModules(t *infoText) {
 	}
 }
 
+// infoScriptstats is latchkey's own section: what the author of a script may want
+// to mend, by SHA1 or name of the function.
+func (s *Server) infoScriptstats(t *infoText) {
+	if s.opt.ScriptTally == nil {
+		return
+	}
+	for _, n := range s.opt.ScriptTally() {
+		t.field("script_" + safeField(n.Name))
+		for i, f := range []struct {
+			name  string
+			count int64
+		}{{"undeclared_keys", n.Undeclared}, {"reruns", n.Reruns}, {"rollbacks", n.Rollbacks}, {"kills", n.Kills}} {
+			if i > 0 {
+				t.b = append(t.b, ',')
+			}
+			t.b = append(t.b, f.name...)
+			t.b = append(t.b, '=')
+			t.b = strconv.AppendInt(t.b, f.count, 10)
+		}
+		t.end()
+	}
+}
+
 func (s *Server) infoCommandstats(t *infoText) {
 	for _, spec := range s.stats.allCommands() {
 		u := spec.Usage()
@@ -294,6 +318,7 @@ func (s *Server) infoLatchkey(t *infoText) {
 	t.int("latchkey_scripts_evicted", scripts.Evicted)
 	t.int("latchkey_script_rollbacks", scripts.Rollbacks)
 	t.int("latchkey_script_kills", scripts.Killed)
+	t.int("latchkey_script_undeclared_keys", scripts.Undeclared)
 	t.int("latchkey_script_reruns", scripts.Reruns)
 	if log, ok := s.opt.EffectLog.(interface{ LSN() uint64 }); ok {
 		t.int("latchkey_lsn", int64(log.LSN()))

@@ -69,7 +69,7 @@ func TestInfoSections(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	const usual = "Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace Latchkey"
-	const all = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace Latchkey"
+	const all = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace Latchkey Scriptstats"
 	for _, tt := range []struct{ args, want string }{
 		{"", usual},
 		{"default", usual},
@@ -206,22 +206,26 @@ func TestHumanBytes(t *testing.T) {
 func TestInfoOfTheRooms(t *testing.T) {
 	c := startServerWith(t, Options{
 		Scripts: func() ScriptStats {
-			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Reruns: 7}
+			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Undeclared: 8, Reruns: 7}
 		},
-		Modules: func() []Module { return []Module{{Name: "limiter", Version: 2}} },
+		ScriptTally: func() []ScriptCounts { return []ScriptCounts{{"abc", 1, 2, 3, 4}, {"a:b", 0, 0, 0, 1}} },
+		Modules:     func() []Module { return []Module{{Name: "limiter", Version: 2}} },
 	}).dial(t)
-	text := c.text("INFO", "memory", "modules", "latchkey")
+	text := c.text("INFO", "memory", "modules", "latchkey", "scriptstats")
 	for name, want := range map[string]string{
-		"number_of_cached_scripts":      "1",
-		"used_memory_scripts_eval":      "2048",
-		"used_memory_scripts":           "2048",
-		"used_memory_scripts_human":     "2.00K",
-		"latchkey_scripts_evicted":      "3",
-		"latchkey_scripts_running_long": "4",
-		"latchkey_script_rollbacks":     "5",
-		"latchkey_script_kills":         "6",
-		"latchkey_script_reruns":        "7",
-		"module":                        "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
+		"number_of_cached_scripts":        "1",
+		"used_memory_scripts_eval":        "2048",
+		"used_memory_scripts":             "2048",
+		"used_memory_scripts_human":       "2.00K",
+		"latchkey_scripts_evicted":        "3",
+		"latchkey_scripts_running_long":   "4",
+		"latchkey_script_rollbacks":       "5",
+		"latchkey_script_kills":           "6",
+		"latchkey_script_undeclared_keys": "8",
+		"latchkey_script_reruns":          "7",
+		"script_abc":                      "undeclared_keys=1,reruns=2,rollbacks=3,kills=4",
+		"script_a_b":                      "undeclared_keys=0,reruns=0,rollbacks=0,kills=1",
+		"module":                          "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
 	} {
 		if got := infoField(t, text, name); got != want {
 			t.Errorf("INFO says %s:%s, want %s", name, got, want)

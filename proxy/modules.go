@@ -44,9 +44,16 @@ type ScriptStats struct {
 	CachedBytes int64 // of them: sources and, estimated, code
 	Evicted     int64 // scripts that left the cache for others, since the start
 	Long        int64 // running now, for longer than 2 ms
-	Rollbacks   int64 // undone after an uncaught error
+	Rollbacks   int64 // undone after an uncaught error where Redis would have kept writes
 	Killed      int64 // ended from outside or by a limit
-	Reruns      int64 // begun anew because a key they had not declared was held
+	Undeclared  int64 // keys reached without having been declared
+	Reruns      int64 // begun anew because such a key was held
+}
+
+// ScriptCounts are those of one script, by its SHA1 or the name of a function.
+type ScriptCounts struct {
+	Name                                 string
+	Undeclared, Reruns, Rollbacks, Kills int64
 }
 
 // scripts are the present counts of scripts.

@@ -30,6 +30,10 @@ type Options struct {
 	Modules func() []Module
 	// Scripts are the counts of scripts, for INFO; default none.
 	Scripts func() ScriptStats
+	// ScriptTally are the counts by script, for INFO scriptstats, and ResetScripts
+	// begins them and those of Scripts anew; default none.
+	ScriptTally  func() []ScriptCounts
+	ResetScripts func()
 	// Version is what `latchkey_version` of INFO says.
 	Version string
 	// Shutdown is called when a client has asked for it (SHUTDOWN); default

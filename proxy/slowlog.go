@@ -82,10 +82,27 @@ func (s *Server) slow(c *command.Call, nanos int64) {
 		return
 	}
 	e := slowEntry{at: s.seconds(), micros: micros, args: slowArgs(s.forSlowlog(c.Spec, c.Args))}
+	if note := scriptNote(c); note != "" {
+		e.args = append(e.args, []byte(note))
+	}
 	if c.S.Client != nil {
 		e.addr, e.name = c.S.Client.Addr(), c.S.Client.Name()
 	}
 	s.slowlog.add(e, s.cfg.Int("slowlog-max-len"))
+}
+
+// scriptNote says of a script what may have made it slow and its author can mend.
+// It stands behind the arguments, because clients know an entry's other fields by
+// their number.
+func scriptNote(c *command.Call) string {
+	if c.Tx == nil || c.From > command.FromExec || c.Spec.AllCategories()&command.CatScripting == 0 {
+		return ""
+	}
+	late, reruns := c.Tx.Late(), c.Tx.Reruns()
+	if late == 0 && reruns == 0 {
+		return ""
+	}
+	return "... (" + strconv.Itoa(late) + " undeclared keys, " + strconv.Itoa(reruns) + " reruns)"
 }
 
 // forSlowlog are a command's arguments as SLOWLOG may show them: without

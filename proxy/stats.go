@@ -116,6 +116,9 @@ func (s *Server) resetStats() {
 	}
 	st.errors.reset()
 	st.rates.reset()
+	if s.opt.ResetScripts != nil {
+		s.opt.ResetScripts()
+	}
 }
 
 // maxErrorCodes is how many codes of error replies are told apart: scripts make

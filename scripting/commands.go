@@ -32,11 +32,15 @@ type Runner struct {
 	// gives the network processors of its own meanwhile.
 	OnLong func(running bool)
 
-	// Rollbacks counts scripts undone after an uncaught error, which Redis
-	// would have left half done; Killed those ended from outside or by a limit.
+	// Rollbacks counts scripts undone after an uncaught error that had written,
+	// which Redis would have left half done; Killed those ended from outside or
+	// by a limit.
 	Rollbacks, Killed atomic.Int64
-	// Reruns counts scripts begun anew because a key they had not declared was held.
-	Reruns atomic.Int64
+	// Undeclared counts keys that scripts reached without having declared them,
+	// Reruns scripts begun anew because such a key was held.
+	Undeclared, Reruns atomic.Int64
+
+	tally tally
 }
 
 // NewRunner makes a runner; longScripts is how many scripts may run for longer

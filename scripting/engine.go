@@ -133,12 +133,19 @@ type Invocation struct {
 	Gone error
 
 	kill atomic.Pointer[error]
+	// woken, if it is there, has room for one word: that the run was killed. Who
+	// takes a permit for the run waits for it too.
+	woken chan struct{}
 }
 
 // Kill ends the run with reason, within a thousand instructions, from any
 // goroutine; Run returns a Failure of kind Killed for an error made by
 // [KilledBy], and any other reason as it is. A run that has ended is not affected.
-func (inv *Invocation) Kill(reason error) { inv.kill.CompareAndSwap(nil, &reason) }
+func (inv *Invocation) Kill(reason error) {
+	if inv.kill.CompareAndSwap(nil, &reason) && inv.woken != nil {
+		inv.woken <- struct{}{}
+	}
+}
 
 // FailureKind says how a script ended otherwise than by returning.
 type FailureKind uint8

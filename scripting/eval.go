@@ -50,7 +50,7 @@ func (r *Runner) evalSource(c *command.Call, readOnly bool) {
 		c.Err(oneLine(problem))
 		return
 	}
-	r.run(c, s, keys, args, readOnly)
+	r.run(c, s, "", keys, args, readOnly)
 }
 
 func (r *Runner) evalCached(c *command.Call, readOnly bool) {
@@ -67,7 +67,7 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 		c.Err(command.ErrNoScript)
 		return
 	}
-	r.run(c, s, keys, args, readOnly)
+	r.run(c, s, "", keys, args, readOnly)
 }
 
 // words splits EVAL's arguments into keys and the rest.
@@ -92,13 +92,24 @@ var errRerun = errors.New("scripting: the transaction must be run again")
 
 // scriptCall is one run of a script for a client: the Caller of its redis.call.
 type scriptCall struct {
-	unwatch func() // ends the watch over the client's socket
 	Invocation
-	runner  *Runner
-	outer   *command.Call
-	script  *Script
-	inner   command.Call
-	started time.Time
+	runner   *Runner
+	outer    *command.Call
+	script   *Script
+	function string // the name of the function that runs, "" for EVAL's scripts
+	inner    command.Call
+	started  time.Time
+	unwatch  func() // ends the watch over the client's socket
+}
+
+// name is what the script is counted and killed by: a function's name or a SHA1.
+func (sc *scriptCall) name() string { return nameOf(sc.script, sc.function) }
+
+func nameOf(s *Script, function string) string {
+	if function != "" {
+		return function
+	}
+	return s.SHA.String()
 }
 
 const (
@@ -140,7 +151,8 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	return nil
 }
 
-func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly bool) {
+// run runs a script of EVAL, or a function when it is named.
+func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][]byte, readOnly bool) {
 	oom := !c.S.AllowOOM && c.E.Store.OverLimit()
 	if oom && s.Flags&(HasShebang|AllowOOM|NoWrites) == HasShebang {
 		c.Err(command.ErrOOM)
@@ -149,15 +161,19 @@ func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly b
 	sc, _ := r.calls.Get().(*scriptCall)
 	if sc == nil {
 		sc = &scriptCall{runner: r}
+		sc.woken = make(chan struct{}, 1)
 		sc.Caller = sc
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
 		sc.CheckACL = sc.checkACL
 	}
 	settings := r.settings.Load()
-	sc.outer, sc.script = c, s
+	written, late := c.Tx.Effects(), 0
+	if c.From == command.FromExec {
+		late = c.Tx.Late() // of the commands before
+	}
+	sc.outer, sc.script, sc.function = c, s, function
 	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
-	sc.kill.Store(nil)
 	if w := c.S.Wait; w != nil {
 		sc.Done, sc.Gone = w.Done, store.ErrCancelled
 	}
@@ -171,20 +187,36 @@ func (r *Runner) run(c *command.Call, s *Script, keys, args [][]byte, readOnly b
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	sc.outer, sc.script, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil
 	sc.inner = command.Call{}
+	if sc.kill.Load() != nil {
+		sc.kill.Store(nil)
+		select {
+		case <-sc.woken:
+		default:
+		}
+	}
 	r.calls.Put(sc)
+	if err == errRerun {
+		if !c.Tx.Promoted() {
+			r.Reruns.Add(1)
+			r.tally.add(nameOf(s, function), Counts{Reruns: 1})
+		}
+		return
+	}
+	if late = c.Tx.Late() - late; late > 0 {
+		r.Undeclared.Add(int64(late))
+		r.tally.add(nameOf(s, function), Counts{Undeclared: int64(late)})
+	}
 	if err != nil {
-		r.failed(c, s, err, settings)
+		r.failed(c, nameOf(s, function), err, settings, c.Tx.Effects() > written)
 	}
 }
 
 // failed answers for a script that did not return a plain result.
-func (r *Runner) failed(c *command.Call, s *Script, err error, settings *Settings) {
-	if err == errRerun {
-		r.Reruns.Add(1)
-		return
-	}
+func (r *Runner) failed(c *command.Call, name string, err error, settings *Settings, wrote bool) {
 	var f *Failure
-	if !errors.As(err, &f) {
+	if !errors.As(err, &f) { // its client was killed or has gone
+		r.Killed.Add(1)
+		r.tally.add(name, Counts{Kills: 1})
 		c.Err(command.WaitError(err))
 		return
 	}
@@ -198,11 +230,15 @@ func (r *Runner) failed(c *command.Call, s *Script, err error, settings *Setting
 			c.ErrKept(text)
 			return
 		}
-		r.Rollbacks.Add(1)
+		if wrote {
+			r.Rollbacks.Add(1)
+			r.tally.add(name, Counts{Rollbacks: 1})
+		}
 	case Killed, Exhausted:
 		r.Killed.Add(1)
+		r.tally.add(name, Counts{Kills: 1})
 	case Broken:
-		r.log.Error("the Lua machine failed", "sha", s.SHA.String(), "err", f.Reply)
+		r.log.Error("the Lua machine failed", "script", name, "err", f.Reply)
 		text = command.ErrInternal
 	}
 	c.Err(text)

@@ -10,38 +10,73 @@ import (
 const (
 	notBusy         = "NOTBUSY No scripts in execution right now."
 	killedByCommand = "Script killed by user with SCRIPT KILL."
+	killedFunction  = "Script killed by user with FUNCTION KILL."
 )
 
-// longRunning takes a permit, on the script's goroutine, and makes the script one
-// that SCRIPT KILL can see.
+// longRunning makes the script one that SCRIPT KILL can see, and takes a permit,
+// on the script's goroutine. Who waits for a permit holds its keys already, so
+// it can be killed there too.
 func (sc *scriptCall) longRunning() (func(), error) {
 	r := sc.runner
-	select {
-	case r.permits <- struct{}{}:
-	default:
-		select {
-		case r.permits <- struct{}{}:
-		case <-sc.Done:
-			return nil, sc.Gone
-		}
-	}
-	if r.OnLong != nil {
-		r.OnLong(true)
-	}
 	sc.started = r.engine.opts.Now().Add(-budget.LongAfter)
 	r.mu.Lock()
 	r.running[sc] = struct{}{}
 	r.mu.Unlock()
+	if tx := sc.outer.Tx; sc.function != "" && tx != nil {
+		tx.BusyAs(command.SlowFunction)
+	}
 	// Who has gone will never read the reply: past the threshold, its script
 	// only holds keys that others want.
-	sc.unwatch = nil
 	if w, busy := sc.outer.S.Wait, time.Duration(sc.outer.E.Busy.Load()); w != nil && w.Watch != nil && busy > 0 {
 		sc.unwatch = w.Watch(busy)
+	}
+	if err := sc.takePermit(); err != nil {
+		sc.leave()
+		return nil, err
+	}
+	if r.OnLong != nil {
+		r.OnLong(true)
 	}
 	return sc.ended, nil
 }
 
+func (sc *scriptCall) takePermit() error {
+	r := sc.runner
+	select {
+	case r.permits <- struct{}{}:
+		return nil
+	default:
+	}
+	var timeout <-chan time.Time
+	if limit := sc.Limits.Time; limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case r.permits <- struct{}{}:
+		return nil
+	case <-sc.woken:
+		return *sc.kill.Load()
+	case <-timeout:
+		return budget.ErrTime
+	case <-sc.Done:
+		return sc.Gone
+	}
+}
+
+// ended gives back what a long script has taken.
 func (sc *scriptCall) ended() {
+	r := sc.runner
+	sc.leave()
+	if r.OnLong != nil {
+		r.OnLong(false)
+	}
+	<-r.permits
+}
+
+// leave takes the script out of those that can be killed.
+func (sc *scriptCall) leave() {
 	r := sc.runner
 	if sc.unwatch != nil {
 		sc.unwatch()
@@ -50,26 +85,34 @@ func (sc *scriptCall) ended() {
 	r.mu.Lock()
 	delete(r.running, sc)
 	r.mu.Unlock()
-	if r.OnLong != nil {
-		r.OnLong(false)
+	if tx := sc.outer.Tx; sc.function != "" && tx != nil {
+		tx.BusyAs(nil)
 	}
-	<-r.permits
 }
 
-// Kill ends the scripts that have run for at least longer, those of one name if
-// name is not nil, and returns how many there were.
-func (r *Runner) Kill(name *SHA1, longer time.Duration) int {
+// Kill ends what has run for at least longer: the functions, or the scripts of
+// EVAL. A name, unless it is empty, is the SHA1 of a script or the name of a
+// function, and ends only those. It returns how many it ended, and how many of
+// the other sort run for as long. What they wrote is undone.
+func (r *Runner) Kill(functions bool, name string, longer time.Duration) (killed, others int) {
 	now := r.engine.opts.Now()
-	n := 0
+	reason := KilledBy(killedByCommand)
+	if functions {
+		reason = KilledBy(killedFunction)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for sc := range r.running {
-		if now.Sub(sc.started) >= longer && (name == nil || sc.script.SHA == *name) {
-			sc.Kill(KilledBy(killedByCommand))
-			n++
+		switch {
+		case now.Sub(sc.started) < longer:
+		case (sc.function != "") != functions:
+			others++
+		case name == "" || name == sc.name():
+			sc.Kill(reason)
+			killed++
 		}
 	}
-	return n
+	return killed, others
 }
 
 // Long is the number of scripts running for longer than 2 ms.
@@ -80,7 +123,7 @@ func (r *Runner) Long() int {
 }
 
 func (r *Runner) scriptKill(c *command.Call) {
-	var name *SHA1
+	name := ""
 	if len(c.Args) > 3 {
 		c.Err(command.WrongArity(c.Spec))
 		return
@@ -91,11 +134,24 @@ func (r *Runner) scriptKill(c *command.Call) {
 			c.Err(command.ErrNoScript)
 			return
 		}
-		name = &sha
+		name = sha.String()
 	}
-	if r.Kill(name, time.Duration(c.E.Busy.Load())) == 0 {
+	r.answerKill(c, false, name)
+}
+
+// functionKill is FUNCTION KILL.
+func (r *Runner) functionKill(c *command.Call) { r.answerKill(c, true, "") }
+
+func (r *Runner) answerKill(c *command.Call, functions bool, name string) {
+	killed, others := r.Kill(functions, name, time.Duration(c.E.Busy.Load()))
+	switch {
+	case killed != 0:
+		c.OK()
+	case others == 0 || name != "":
 		c.Err(notBusy)
-		return
+	case functions:
+		c.Err(command.ErrBusyScript)
+	default:
+		c.Err(command.ErrBusyFunction)
 	}
-	c.OK()
 }

@@ -104,6 +104,14 @@ func (l *keyLock) patience(k *Key, w *Wait) time.Duration {
 	return w.Busy - time.Duration(l.owner.s.elapsed()-started)
 }
 
+// busy is what one is told who gives up on the lock's owner.
+func (l *keyLock) busy() error {
+	if err := l.owner.busyAs.Load(); err != nil {
+		return *err
+	}
+	return ErrBusy
+}
+
 // release hands the lock of k to whoever is next, or takes it off the table.
 // Under the latch.
 func (sh *shard) release(k *Key) {

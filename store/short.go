@@ -39,3 +39,7 @@ func (tx *Tx) Promote() error {
 	}
 	return ErrConflict
 }
+
+// Promoted tells whether the transaction must run again because it was promoted,
+// which is not the fault of who runs in it.
+func (tx *Tx) Promoted() bool { return tx.promoted }

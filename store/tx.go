@@ -46,6 +46,9 @@ type Tx struct {
 	// started is when the transaction had all its keys, in ns since the store was
 	// made; 0 while it has not. Those who wait for its keys read it.
 	started atomic.Int64
+	// busyAs, when set, is what those who wait for its keys for too long get
+	// instead of ErrBusy.
+	busyAs atomic.Pointer[error]
 
 	keys    []*Key
 	spare   []*Key
@@ -73,6 +76,8 @@ type Tx struct {
 	// promoted: the clash is a short transaction's, which has to be locked.
 	promoted  bool
 	allowance int64
+	// lateBefore is what Late was before the run alone.
+	lateBefore int
 
 	// Hits and Misses count look-ups of reading commands until FlushStats.
 	Hits, Misses int64
@@ -81,6 +86,7 @@ type Tx struct {
 type keyRef struct {
 	db   int
 	name []byte
+	late bool // it was not declared
 }
 
 type undo struct {
@@ -128,7 +134,7 @@ func (tx *Tx) Begin() {
 		panic("store: Begin of a transaction that has not ended")
 	}
 	tx.mode = staging
-	tx.reruns = 0
+	tx.reruns, tx.lateBefore = 0, 0
 	tx.retry = tx.retry[:0]
 }
 
@@ -289,18 +295,40 @@ func (tx *Tx) Acquire(w *Wait) error {
 	return nil
 }
 
+// BusyAs makes err, which wraps ErrBusy, what those get who have waited too long
+// for a key that tx holds; nil is ErrBusy itself. It lasts until the transaction
+// ends.
+func (tx *Tx) BusyAs(err error) {
+	if err == nil {
+		tx.busyAs.Store(nil)
+		return
+	}
+	tx.busyAs.Store(&err)
+}
+
 // start is called when all keys are held.
 func (tx *Tx) start() { tx.started.Store(max(1, tx.s.elapsed())) }
 
 func (tx *Tx) restage() {
 	refs := make([]keyRef, len(tx.keys))
 	for i, k := range tx.keys {
-		refs[i] = keyRef{k.logical, k.name}
+		refs[i] = keyRef{k.logical, k.name, k.late}
 	}
 	tx.dropKeys()
 	for _, r := range refs {
-		tx.Add(r.db, r.name)
+		tx.addAgain(r)
 	}
+}
+
+// addAgain stages a key of a transaction that is acquired anew.
+func (tx *Tx) addAgain(r keyRef) {
+	phys := tx.physical(r.db)
+	hash := tx.s.hash(r.name)
+	k := tx.find(phys, hash, r.name)
+	if k == nil {
+		k = tx.stage(phys, r.db, hash, r.name)
+	}
+	k.late = k.late || r.late
 }
 
 func compareKeys(a, b *Key) int {
@@ -384,13 +412,13 @@ func (tx *Tx) await(k *Key, l *keyLock, w *Wait) (err error) {
 			err = ErrCancelled
 		case <-busy:
 			k.sh.latch.Lock()
-			left := l.patience(k, w)
+			left, late := l.patience(k, w), l.busy()
 			k.sh.latch.Unlock()
 			if left > 0 {
 				timer.Reset(left)
 				continue
 			}
-			err = ErrBusy
+			err = late
 		}
 		break
 	}
@@ -467,7 +495,7 @@ func (tx *Tx) Reach(db int, name []byte) error {
 		if k.sh.findLock(h, phys, name) != nil {
 			tx.clash = true
 			tx.unstage(k)
-			tx.retry = append(tx.retry, keyRef{db, name})
+			tx.retry = append(tx.retry, keyRef{db, name, true})
 			return ErrConflict
 		}
 		k.lock = k.sh.addLock(h, phys, name, tx)
@@ -521,10 +549,10 @@ const rerunsBeforeAlone = 3
 func (tx *Tx) Again(w *Wait) error {
 	refs := make([]keyRef, 0, len(tx.keys)+len(tx.retry))
 	for _, k := range tx.keys {
-		refs = append(refs, keyRef{k.logical, k.name})
+		refs = append(refs, keyRef{k.logical, k.name, k.late})
 	}
 	refs = append(refs, tx.retry...)
-	reruns := tx.reruns
+	reruns, late := tx.reruns, tx.Late()
 	if tx.promoted {
 		tx.s.Counter.Promotions.Add(1)
 	} else {
@@ -535,21 +563,29 @@ func (tx *Tx) Again(w *Wait) error {
 	tx.Begin()
 	tx.reruns = reruns
 	if reruns > rerunsBeforeAlone {
+		tx.lateBefore = late
 		return tx.AcquireAll(w)
 	}
 	for _, r := range refs {
-		tx.Add(r.db, r.name)
+		tx.addAgain(r)
 	}
 	return tx.Acquire(w)
 }
 
-// Reruns is how often the transaction has begun anew, and Late how many keys it
-// has reached that were not declared.
+// Effects is the number of changes recorded so far, those undone not counted.
+func (tx *Tx) Effects() int { return len(tx.effects) }
+
+// Reruns is how often the transaction has begun anew.
 func (tx *Tx) Reruns() int { return tx.reruns }
 
-// Late is the number of keys that were reached without having been declared.
+// Late is the number of keys that the transaction reached without having
+// declared them, in this run or in those before it. One that runs alone declares
+// nothing: there it is what the runs before had found.
 func (tx *Tx) Late() int {
-	n := 0
+	if tx.mode == alone {
+		return tx.lateBefore
+	}
+	n := len(tx.retry)
 	for _, k := range tx.keys {
 		if k.late {
 			n++
@@ -783,6 +819,7 @@ func (tx *Tx) end() {
 	tx.now = 0
 	if tx.started.Load() != 0 {
 		tx.started.Store(0)
+		tx.busyAs.Store(nil)
 	}
 	tx.clash, tx.promoted = false, false
 	tx.mode = idle

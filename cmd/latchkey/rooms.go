@@ -101,8 +101,18 @@ func (r *rooms) scriptStats() proxy.ScriptStats {
 	cache := r.scripts.Engine().Cache().Stats()
 	return proxy.ScriptStats{
 		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
-		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(), Reruns: r.scripts.Reruns.Load(),
+		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(),
+		Undeclared: r.scripts.Undeclared.Load(), Reruns: r.scripts.Reruns.Load(),
 	}
+}
+
+// scriptTally is what INFO says of each script.
+func (r *rooms) scriptTally() []proxy.ScriptCounts {
+	var out []proxy.ScriptCounts
+	for _, n := range r.scripts.Tally() {
+		out = append(out, proxy.ScriptCounts(n))
+	}
+	return out
 }
 
 // loadModules loads what loadmodule names.

@@ -82,7 +82,8 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer procs.close()
 	r.scripts.OnLong = procs.long
 	s, err := proxy.New(proxy.Options{
-		Config: cfg, Families: r.families(), Modules: r.modules, Scripts: r.scriptStats, Log: log, Version: version,
+		Config: cfg, Families: r.families(), Modules: r.modules,
+		Scripts: r.scriptStats, ScriptTally: r.scriptTally, ResetScripts: r.scripts.ResetTally, Log: log, Version: version,
 		Shutdown: func() { once.Do(func() { close(stop) }) },
 	})
 	if err != nil {

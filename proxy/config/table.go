@@ -202,7 +202,7 @@ func scriptDirectives() []Directive {
 	return []Directive{
 		{
 			Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Group: g, Kind: Int, Default: "5000", Min: 0, Max: maxInt64, Mutable: true,
-			Summary: "Milliseconds after which a script counts as slow: clients that wait for its keys are answered -BUSY and SCRIPT KILL may end it; 0 never.",
+			Summary: "Milliseconds after which a script counts as slow: clients that wait for its keys are answered -BUSY, and SCRIPT KILL and FUNCTION KILL may end it. With 0 nobody is answered -BUSY, and they end whatever has run for more than 2 ms.",
 		},
 		{
 			Name: "script-max-time", Group: g, Kind: Int, Default: "0", Min: 0, Max: maxInt32, Mutable: true,

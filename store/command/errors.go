@@ -29,6 +29,7 @@ const (
 	ErrTxTooLarge      = "OOM the changes of this script or transaction take more than transaction-max-memory"
 	ErrMisconf         = "MISCONF Errors writing to the AOF file: the write was undone"
 	ErrBusyKey         = "BUSYKEY Target key name already exists."
+	ErrBusyFunction    = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 	ErrBusyScript      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 	ErrNoAuth          = "NOAUTH Authentication required."
 	ErrNoScript        = "NOSCRIPT No matching script. Please use EVAL."

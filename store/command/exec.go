@@ -186,7 +186,10 @@ func (e *Engine) waitFailed(c *Call, err error) {
 
 // WaitError is the error reply for a wait that ended without the keys.
 func WaitError(err error) string {
+	var slow *SlowError
 	switch {
+	case errors.As(err, &slow):
+		return slow.reply
 	case errors.Is(err, store.ErrBusy):
 		return ErrBusyScript
 	case errors.Is(err, store.ErrUnblocked):

@@ -53,6 +53,9 @@ func testReachHeld(f *fixture) {
 	at(holder, "held").SetString([]byte("first"), store.NoTTL)
 	f.commit(holder)
 	f.wantErr("Again", f.ended("Again", again), nil)
+	if tx.Late() != 1 || tx.Reruns() != 1 {
+		f.Errorf("%d late keys and %d reruns in the rerun, want 1 and 1: the key is declared by nobody still", tx.Late(), tx.Reruns())
+	}
 	if got := show(at(tx, "k")); got != "old" {
 		f.Errorf("the rerun sees %q, want %q: what the first run wrote is undone", got, "old")
 	}
@@ -77,8 +80,8 @@ func testReachAlone(f *fixture) {
 		f.waits("Again", again)
 		holder.Rollback()
 		f.wantErr("Again", f.ended("Again", again), nil)
-		if tx.Reruns() != i+1 {
-			f.Errorf("%d reruns, want %d", tx.Reruns(), i+1)
+		if tx.Reruns() != i+1 || tx.Late() != i+1 {
+			f.Errorf("%d reruns with %d late keys, want %d of both", tx.Reruns(), tx.Late(), i+1)
 		}
 	}
 	f.wantErr("RequireAll of a transaction that should be alone", tx.RequireAll(), nil)

@@ -160,6 +160,17 @@ func testBusy(f *fixture) {
 	late := f.go1(&store.Wait{Busy: 5 * time.Second}, []string{"k"}, func(tx *store.Tx) { tx.Rollback() })
 	time.Sleep(time.Second)
 	f.wantErr("who came when the owner was slow already", f.ended("who came late", late), store.ErrBusy)
+	why := fmt.Errorf("it counts sand: %w", store.ErrBusy)
+	holder.BusyAs(why)
+	told := f.go1(&store.Wait{Busy: 5 * time.Second}, []string{"k"}, func(tx *store.Tx) { tx.Rollback() })
+	f.wantErr("who is told why", f.ended("who is told why", told), why)
+	holder.Rollback()
+	holder.Begin()
+	holder.Add(0, []byte("k"))
+	f.wantErr("Acquire", holder.Acquire(nil), nil)
+	last := f.go1(&store.Wait{Busy: 5 * time.Second}, []string{"k"}, func(tx *store.Tx) { tx.Rollback() })
+	time.Sleep(6 * time.Second)
+	f.wantErr("who waits for the next transaction", f.ended("who waits for the next transaction", last), store.ErrBusy)
 	holder.Rollback()
 }
 
