@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/scripting/lib"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -223,6 +224,7 @@ func (st *state) begin(s *Script, inv *Invocation) {
 	r := &st.run
 	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
 	r.Begin(r.engine.terms(inv, instructionBytes))
+	st.json = lib.Defaults()
 	if s.argsEscape {
 		// This script could keep or change the tables: it gets its own.
 		st.globals.RawSetString("KEYS", st.list(st.L.CreateTable(len(inv.Keys), 0), inv.Keys))

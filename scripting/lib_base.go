@@ -267,6 +267,9 @@ func toStringMeta(L *lua.LState, v lua.LValue) lua.LValue {
 	case *lua.LState:
 		return lua.LString(fmt.Sprintf("thread: %p", v))
 	}
+	if v.Type() == lua.LTUserData {
+		return lua.LString("userdata: (nil)") // cjson.null, as C prints it
+	}
 	return lua.LString(v.String())
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/lib"
 )
 
 const (
@@ -47,6 +49,9 @@ type state struct {
 	threads []*lua.LState // for pcall, by depth
 	reply   luaReply
 	args    argBuffer
+	libCall lib.Call       // of functions of package lib
+	json    lib.Settings   // of the table cjson
+	null    *lua.LUserData // cjson.null
 	main    *lua.LFunction // the main chunk of the last script
 	entry   *lua.LFunction // where coroutines begin
 	guarded *lua.LFunction // where protected calls begin
@@ -81,11 +86,11 @@ func newState(e *Engine) *state {
 	st.globals.Metatable = readUnknown
 
 	st.open(st.globals, baseLibrary)
-	for _, lib := range libraries {
+	for _, own := range libraries {
 		t := L.NewTable()
-		st.open(t, lib)
-		st.globals.RawSetString(lib.name, st.standIn(t))
-		if lib.name == "string" {
+		st.open(t, own)
+		st.globals.RawSetString(own.name, st.standIn(t))
+		if own.name == "string" {
 			// every string indexes the read-only string library
 			mt := L.NewTable()
 			mt.RawSetString("__index", st.globals.RawGetString("string"))
@@ -93,6 +98,11 @@ func newState(e *Engine) *state {
 			st.stringMeta = st.standIn(mt)
 		}
 	}
+	st.null = L.NewUserData()
+	for _, l := range lib.Libraries {
+		st.globals.RawSetString(l.Name, st.standIn(st.openNative(l)))
+	}
+	st.globals.RawSetString("cjson", st.standIn(st.openJSON()))
 	st.globals.RawSetString("redis", st.standIn(st.redisAPI(e)))
 	st.globals.RawSetString("_G", st.env)
 	st.globals.RawSetString("_VERSION", lua.LString(lua.LuaVersion))
@@ -114,16 +124,16 @@ func newState(e *Engine) *state {
 	return st
 }
 
-func (st *state) open(t *lua.LTable, lib library) {
-	for name, fn := range lib.functions {
+func (st *state) open(t *lua.LTable, own library) {
+	for name, fn := range own.functions {
 		f := st.L.NewFunction(fn)
 		st.names[f] = name
 		t.RawSetString(name, f)
 	}
-	for name, of := range lib.aliases {
+	for name, of := range own.aliases {
 		t.RawSetString(name, t.RawGetString(of))
 	}
-	for name, v := range lib.values {
+	for name, v := range own.values {
 		t.RawSetString(name, v)
 	}
 }
@@ -138,7 +148,7 @@ type library struct {
 
 // libraries are opened in every state. Another one is a file lib_<name>.go and a line here.
 var libraries = []library{
-	stringLibrary, tableLibrary, mathLibrary, bitLibrary, coroutineLibrary, osLibrary,
+	stringLibrary, tableLibrary, mathLibrary, coroutineLibrary, osLibrary,
 }
 
 // standIn makes the read-only face of a table: empty, so that every store meets
