@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
@@ -72,9 +73,9 @@ func abiByName(name string) *hostFunc {
 	return nil
 }
 
-// exportABI makes the host functions importable.
-func (h *Host) exportABI(ctx context.Context) error {
-	b := h.runtime.NewHostModuleBuilder(abiModule)
+// exportABI makes the host functions importable in rt.
+func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(abiModule)
 	for _, subject := range abiFunctions() {
 		for _, f := range subject {
 			call := f.call
@@ -93,7 +94,7 @@ func (h *Host) exportABI(ctx context.Context) error {
 	if _, err := b.Instantiate(ctx); err != nil {
 		return fmt.Errorf("host module %s: %w", abiModule, err)
 	}
-	_, err := h.runtime.NewHostModuleBuilder(fuel.HostModule).
+	_, err := rt.NewHostModuleBuilder(fuel.HostModule).
 		NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
 			stack[0] = uint64(ctx.(*instance).refill(int64(stack[0])))

@@ -164,7 +164,7 @@ func TestPrefixes(t *testing.T) {
 		{[]string{"a:", ""}, "every key"},
 		{[]string{"lock:", "a b"}, `"lock:" "a b"`},
 	} {
-		if got := prefixes(tt.list); got != tt.want {
+		if got := Prefixes(tt.list); got != tt.want {
 			t.Errorf("the prefixes %q are shown as %s, want %s", tt.list, got, tt.want)
 		}
 	}

@@ -18,8 +18,12 @@ func (h *Host) Commands() []*command.Spec {
 		Help: []string{
 			"LIST",
 			"    Return a list of loaded modules.",
-			"LOAD <path> [<arg> ...]",
+			"KILL <name>",
+			"    End the calls of a module that are under way, and undo them.",
+			"LOAD <path> [sha256:<digest>] [<arg> ...]",
 			"    Load a module library from <path>, passing to it any optional arguments.",
+			"RELOAD <name> [<path>]",
+			"    Put the module's file, as it is now, in the place of the module.",
 			"UNLOAD <name>",
 			"    Unload a module.",
 		},
@@ -30,10 +34,22 @@ func (h *Host) Commands() []*command.Spec {
 				Summary: "Lists the loaded modules.",
 			},
 			{
+				Name: "kill", Arity: 3, Flags: moduleFlags | command.AllowBusy, Access: command.Free, Handler: h.killCommand,
+				Group: "server", Since: "7.2.0", Complexity: "O(1)",
+				Summary: "Ends the calls of a module that are under way, and undoes them.", Syntax: "name",
+				Differs: "latchkey's own.",
+			},
+			{
 				Name: "load", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
-				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [arg [arg ...]]",
-				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only.",
+				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [sha256:digest] [arg [arg ...]]",
+				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded.",
+			},
+			{
+				Name: "reload", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.reloadCommand,
+				Group: "server", Since: "7.2.0", Complexity: "O(1)",
+				Summary: "Puts a module's file, as it is now, in the place of the module; no call is lost.", Syntax: "name [path]",
+				Differs: "latchkey's own.",
 			},
 			{
 				Name: "unload", Arity: 3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.unloadCommand,
@@ -77,16 +93,63 @@ func (h *Host) loadCommand(c *command.Call) {
 	if !h.allowed(c) {
 		return
 	}
-	var args []string
-	for _, a := range c.Args[3:] {
-		args = append(args, string(a))
-	}
-	if err := h.Load(c.E.Table, string(c.Args[2]), args); err != nil {
-		h.opt.Log.Warn("a module was refused", "err", err)
-		c.Err("ERR Error loading the extension: " + err.Error())
+	l := ParseLoading(texts(c.Args[2:]))
+	if err := h.Load(c.E.Table, l); err != nil {
+		h.refused(c, err)
 		return
 	}
 	c.OK()
+}
+
+func texts(args [][]byte) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = string(a)
+	}
+	return out
+}
+
+func (h *Host) refused(c *command.Call, err error) {
+	h.opt.Log.Warn("a module was refused", "err", err)
+	c.Err("ERR Error loading the extension: " + err.Error())
+}
+
+func (h *Host) reloadCommand(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	if len(c.Args) > 4 {
+		c.Err(command.WrongArity(c.Spec))
+		return
+	}
+	path := ""
+	if len(c.Args) == 4 {
+		path = string(c.Args[3])
+	}
+	err := h.Reload(c.E.Table, string(c.Args[2]), path)
+	switch {
+	case errors.Is(err, ErrNoSuchModule):
+		c.Err("ERR Error reloading module: no such module with that name")
+	case err != nil:
+		h.refused(c, err)
+	default:
+		c.OK()
+	}
+}
+
+func (h *Host) killCommand(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	n, err := h.Kill(string(c.Args[2]))
+	switch {
+	case err != nil:
+		c.Err("ERR Error killing the calls of a module: " + err.Error())
+	case n == 0:
+		c.Err("NOTBUSY No calls of the module in execution right now.")
+	default:
+		c.OK()
+	}
 }
 
 func (h *Host) unloadCommand(c *command.Call) {

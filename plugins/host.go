@@ -1,14 +1,11 @@
 package plugins
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,10 +13,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
-	"github.com/latchkey-proxy/latchkey/plugins/fuel"
-	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -42,6 +36,13 @@ type Options struct {
 	// MaxPages is how many pages of 64 KiB an instance's memory may have;
 	// default 256.
 	MaxPages int
+	// CacheDir is the folder of compiled modules, which must be closed to other
+	// users; it is made when the first module is loaded. "" compiles each module
+	// in memory.
+	CacheDir string
+	// Compile compiles a module for the cache in a process of its own; nil: in
+	// this one. Without CacheDir it is not used.
+	Compile CompileFunc
 	// MaxInstances is how many instances of a module may exist at a time, and
 	// so how many of its commands run at a time; default 64.
 	MaxInstances int
@@ -52,9 +53,15 @@ type Options struct {
 type Host struct {
 	opt     Options
 	maxTime atomic.Int64 // MaxTime, in ns
-	runtime wazero.Runtime
 
-	mu      sync.Mutex // one load or unload at a time
+	// loading is held while a module is read, compiled and swapped in, which may
+	// take seconds. Whoever only wants to know what is loaded takes mu.
+	loading sync.Mutex
+	runtime wazero.Runtime // made when the first module is loaded
+	cache   *codeCache     // nil: compiled in memory
+	store   wazero.CompilationCache
+
+	mu      sync.Mutex
 	modules map[string]*module
 }
 
@@ -69,17 +76,46 @@ func New(o Options) (*Host, error) {
 	if o.MaxInstances <= 0 {
 		o.MaxInstances = 64
 	}
-	ctx := context.Background()
 	h := &Host{opt: o, modules: make(map[string]*module)}
 	h.SetMaxTime(o.MaxTime)
-	h.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCoreFeatures(api.CoreFeaturesV2).
-		WithMemoryLimitPages(uint32(o.MaxPages)))
-	if err := h.exportABI(ctx); err != nil {
-		h.runtime.Close(ctx)
-		return nil, fmt.Errorf("plugins: %w", err)
-	}
 	return h, nil
+}
+
+// open makes the runtime that compiles and runs modules, once.
+func (h *Host) open() error {
+	if h.runtime != nil {
+		return nil
+	}
+	ctx := context.Background()
+	config := runtimeConfig(h.opt.MaxPages)
+	if h.opt.CacheDir != "" {
+		compile := h.opt.Compile
+		if compile == nil {
+			compile = func(_ context.Context, dir string, code []byte) error {
+				return CompileInto(dir, h.opt.MaxPages, code)
+			}
+		}
+		cache, err := openCodeCache(h.opt.CacheDir, compile)
+		if err != nil {
+			return err
+		}
+		store, err := wazero.NewCompilationCacheWithDir(cache.dir)
+		if err != nil {
+			return fmt.Errorf("plugin-cache-dir: %w", err)
+		}
+		h.cache, h.store = cache, store
+		config = config.WithCompilationCache(store)
+	}
+	rt := wazero.NewRuntimeWithConfig(ctx, config)
+	if err := h.exportABI(ctx, rt); err != nil {
+		rt.Close(ctx)
+		if h.store != nil {
+			h.store.Close(ctx)
+		}
+		return fmt.Errorf("plugins: %w", err)
+	}
+	h.runtime = rt
+	return nil
 }
 
 // SetMaxTime bounds how long calls that begin from now on may run; 0 or less is
@@ -92,169 +128,45 @@ func (h *Host) SetMaxTime(d time.Duration) {
 }
 
 // Close drops all modules. No call may be under way.
-func (h *Host) Close() error { return h.runtime.Close(context.Background()) }
+func (h *Host) Close() error {
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	if h.runtime == nil {
+		return nil
+	}
+	ctx := context.Background()
+	err := h.runtime.Close(ctx)
+	if h.store != nil {
+		err = errors.Join(err, h.store.Close(ctx))
+	}
+	return err
+}
 
-// Loaded describes a module for MODULE LIST, HELLO and INFO.
+// Loaded describes a module, for MODULE LIST, HELLO and INFO.
 type Loaded struct {
 	Name    string
 	Version int
 	Path    string
 	Args    []string
+
+	// Since it was loaded: calls, those that answered an error, those that
+	// trapped and lost their instance.
+	Calls, Errors, Traps int64
+
+	Running     int   // calls under way
+	Instances   int   // with a linear memory each
+	MemoryBytes int64 // of their linear memories, as of each one's last call
 }
 
 // List returns the loaded modules by name.
 func (h *Host) List() []Loaded {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	modules := slices.Collect(maps.Values(h.modules))
+	h.mu.Unlock()
 	var out []Loaded
-	for _, m := range h.modules {
-		out = append(out, Loaded{m.man.Name, m.man.Version.Number(), m.path, m.args})
+	for _, m := range modules {
+		out = append(out, m.describe())
 	}
 	slices.SortFunc(out, func(a, b Loaded) int { return strings.Compare(a.Name, b.Name) })
 	return out
-}
-
-// maxFile bounds the file of a module, in bytes.
-const maxFile = 16 << 20
-
-// Load reads, checks and compiles a module and adds its commands to t. Nothing is
-// registered unless everything is right; the error says what was found and
-// what was wanted.
-func (h *Host) Load(t *command.Table, path string, args []string) error {
-	wasm, real, err := h.read(path)
-	if err != nil {
-		return err
-	}
-	return h.load(t, real, wasm, args)
-}
-
-// read returns the bytes of a module's file, which must lie in Dir.
-func (h *Host) read(path string) ([]byte, string, error) {
-	real, err := filepath.Abs(path)
-	if err == nil {
-		real, err = filepath.EvalSymlinks(real)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	if h.opt.Dir != "" {
-		dir, err := filepath.Abs(h.opt.Dir)
-		if err == nil {
-			dir, err = filepath.EvalSymlinks(dir)
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("plugin-dir %s: %w", h.opt.Dir, plain(err))
-		}
-		if rel, err := filepath.Rel(dir, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return nil, "", fmt.Errorf("%s: modules are loaded from plugin-dir %s only", path, h.opt.Dir)
-		}
-	}
-	f, err := os.Open(real)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, "", fmt.Errorf("%s: not a regular file", path)
-	}
-	wasm, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	switch {
-	case len(wasm) > maxFile:
-		return nil, "", fmt.Errorf("%s: the file is larger than %d MiB", path, maxFile>>20)
-	case bytes.HasPrefix(wasm, []byte("\x7fELF")):
-		return nil, "", fmt.Errorf("%s: this is a native library (ELF), made for Redis's C module API; latchkey loads WebAssembly modules (.wasm) with a %s section", path, manifest.SectionName)
-	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
-		return nil, "", fmt.Errorf("%s: not a WebAssembly module: it does not begin with \\0asm", path)
-	}
-	return wasm, real, nil
-}
-
-// plain leaves out of a path error what the caller says itself.
-func plain(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
-}
-
-func (h *Host) load(t *command.Table, path string, wasm []byte, args []string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	man, err := manifest.Read(wasm)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if _, there := h.modules[man.Name]; there {
-		return fmt.Errorf("%s: a module named %s is loaded already", path, man.Name)
-	}
-	if man.ABI.Min > abiVersion || man.ABI.Max < abiVersion {
-		return fmt.Errorf("%s: the module wants ABI %d to %d, this latchkey has %d", path, man.ABI.Min, man.ABI.Max, abiVersion)
-	}
-	pages := h.opt.MaxPages
-	if man.Limits.MemoryPages > 0 {
-		pages = min(pages, man.Limits.MemoryPages)
-	}
-	code, err := fuel.Instrument(wasm, fuel.Options{MemoryPages: uint32(pages)})
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	ctx := context.Background()
-	compiled, err := h.runtime.CompileModule(ctx, code)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	m, err := newModule(h, man, compiled, path, args)
-	if err != nil {
-		compiled.Close(ctx)
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := t.Add(man.Name, m.specs); err != nil {
-		m.close()
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	h.modules[man.Name] = m
-	h.opt.Log.Info("module loaded", "module", man.Name, "version", man.Version.String(), "path", path,
-		"commands", len(man.Commands), "reads", prefixes(man.Capabilities.Read), "writes", prefixes(man.Capabilities.Write))
-	return nil
-}
-
-// prefixes are the keys that a capability grants, in words.
-func prefixes(list []string) string {
-	if slices.Contains(list, "") {
-		return "every key"
-	}
-	if len(list) == 0 {
-		return "no key"
-	}
-	var b strings.Builder
-	for i, p := range list {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprintf(&b, "%q", p)
-	}
-	return b.String()
-}
-
-// ErrNoSuchModule is what Unload answers for a name it does not know.
-var ErrNoSuchModule = errors.New("no such module with that name")
-
-// Unload takes a module's commands out of t and ends its instances.
-// Calls under way end on them.
-func (h *Host) Unload(t *command.Table, name string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	m := h.modules[name]
-	if m == nil {
-		return ErrNoSuchModule
-	}
-	delete(h.modules, name)
-	t.Remove(name)
-	m.close()
-	h.opt.Log.Info("module unloaded", "module", name)
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -41,11 +42,13 @@ type instance struct {
 	open     []int // of each reply that is open, how many are still to come in it
 	failed   string
 	began    time.Time
+	kills    int64 // the module's count when the call began
 	slice    int64 // fuel granted last
 	spent    int64 // fuel of the slices before it
 	hosted   int64 // what host functions cost since the clock was last looked at
 	written  int64 // bytes of values written
 	replied  int64 // bytes of the reply
+	counted  int64 // of m.memory
 	logged   int   // lines written to the log
 }
 
@@ -148,6 +151,7 @@ func done(c *command.Call) <-chan struct{} {
 
 // give returns an instance after a call.
 func (m *module) give(in *instance) {
+	in.count(int64(in.mem.Size()))
 	m.mu.Lock()
 	closed := m.closed
 	if !closed {
@@ -163,14 +167,24 @@ func (m *module) give(in *instance) {
 
 // discard ends an instance whose memory cannot be trusted any more.
 func (m *module) discard(in *instance) {
+	in.count(0)
 	in.close()
 	<-m.slots
 }
 
+// count brings the module's account of linear memory up to date.
+func (in *instance) count(size int64) {
+	if size != in.counted {
+		in.m.memory.Add(size - in.counted)
+		in.counted = size
+	}
+}
+
 // run is the handler of a plugin command.
 func (m *module) run(c *command.Call, id int32) {
-	if !m.enter() {
-		c.Err("PLUGINERR " + m.man.Name + ": the module was unloaded")
+	kills, ok := m.enter()
+	if !ok {
+		m.gone(c)
 		return
 	}
 	defer m.leave()
@@ -182,7 +196,7 @@ func (m *module) run(c *command.Call, id int32) {
 		return
 	}
 	mark := c.Reply.Mark()
-	if err := in.run(c, id); err != nil {
+	if err := in.run(c, id, kills); err != nil {
 		m.traps.Add(1)
 		m.discard(in)
 		m.host.opt.Log.Warn("a plugin command was undone and its instance replaced", "module", m.man.Name, "command", c.Spec.Name, "reason", err.Error())
@@ -205,12 +219,32 @@ func (m *module) run(c *command.Call, id int32) {
 	}
 }
 
+// gone answers a call whose Spec was looked up before its module was unloaded or
+// reloaded: queued by MULTI, or on its way. A module that was reloaded runs it, if
+// the keys that were locked for it are still those it needs.
+func (m *module) gone(c *command.Call) {
+	now := c.E.Table.Lookup([]byte(c.Spec.Name))
+	if now == nil || now == c.Spec || now.ModuleName() != m.man.Name {
+		c.Err("PLUGINERR " + m.man.Name + ": the module was unloaded")
+		return
+	}
+	_, problem := now.Resolve(c.Args)
+	switch {
+	case problem == "" && slices.Equal(now.Keys, c.Spec.Keys):
+		c.Spec = now
+		now.Handler(c)
+	default:
+		c.Err("PLUGINERR " + m.man.Name + ": the module was reloaded meanwhile, and the command takes other arguments now; send it again")
+	}
+}
+
 // run calls the guest. An error means that the instance must go.
-func (in *instance) run(c *command.Call, id int32) error {
+func (in *instance) run(c *command.Call, id int32, kills int64) error {
 	in.call, in.failed = c, ""
 	in.open = append(in.open[:0], 1)
 	in.spent, in.hosted, in.written, in.replied, in.logged = 0, 0, 0, 0, 0
 	in.began = time.Now()
+	in.kills = kills
 	var err error
 	if in.declared, err = c.Spec.AppendKeys(in.declared[:0], c.Args); err != nil {
 		in.failed = command.ErrSyntax
@@ -334,6 +368,9 @@ func (in *instance) mayGoOn() {
 		panic(&trap{fmt.Sprintf("ran for longer than plugin-max-time, %v", limit)})
 	}
 	if in.call != nil {
+		if in.m.kills.Load() != in.kills {
+			panic(&trap{"killed by MODULE KILL"})
+		}
 		select {
 		case <-done(in.call):
 			panic(&trap{"the client was killed or is gone"})

@@ -32,6 +32,8 @@ type module struct {
 	users  int // calls under way
 	closed bool
 
+	kills                atomic.Int64 // by MODULE KILL, which ends the calls begun before it
+	memory               atomic.Int64 // bytes of the instances' linear memories, as of their last call
 	calls, errors, traps atomic.Int64
 }
 
@@ -78,7 +80,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 		return nil, err
 	}
 	m.slots <- struct{}{}
-	m.ready <- first
+	m.give(first)
 	for i := range man.Commands {
 		spec, err := m.spec(&man.Commands[i])
 		if err != nil {
@@ -179,8 +181,7 @@ func (m *module) close() {
 	for {
 		select {
 		case in := <-m.ready:
-			in.close()
-			<-m.slots
+			m.discard(in)
 			continue
 		default:
 		}
@@ -191,15 +192,16 @@ func (m *module) close() {
 	}
 }
 
-// enter counts a call in, unless the module has been unloaded.
-func (m *module) enter() bool {
+// enter counts a call in, unless the module has been unloaded. A kill after kills
+// is one that means this call.
+func (m *module) enter() (kills int64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return false
+		return 0, false
 	}
 	m.users++
-	return true
+	return m.kills.Load(), true
 }
 
 func (m *module) leave() {
@@ -209,5 +211,26 @@ func (m *module) leave() {
 	m.mu.Unlock()
 	if last {
 		m.compiled.Close(context.Background())
+	}
+}
+
+// kill ends the calls under way and returns how many there are.
+func (m *module) kill() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.users > 0 {
+		m.kills.Add(1)
+	}
+	return m.users
+}
+
+func (m *module) describe() Loaded {
+	m.mu.Lock()
+	running := m.users
+	m.mu.Unlock()
+	return Loaded{
+		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
+		Calls: m.calls.Load(), Errors: m.errors.Load(), Traps: m.traps.Load(),
+		Running: running, Instances: len(m.slots), MemoryBytes: m.memory.Load(),
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,6 +198,8 @@ func (h *hub) sizes() (channels, patterns, shard int) {
 func (s *Server) infoModules(t *infoText) {
 	for _, m := range s.modules() {
 		t.str("module", "name="+safeField(m.Name)+",ver="+strconv.Itoa(m.Version)+",api=1,filters=0,usedby=[],using=[],options=[]")
+		t.str("latchkey_module_"+safeField(m.Name), fmt.Sprintf("calls=%d,errors=%d,traps=%d,running=%d,instances=%d,memory=%d",
+			m.Calls, m.Errors, m.Traps, m.Running, m.Instances, m.MemoryBytes))
 	}
 }
 

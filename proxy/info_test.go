@@ -209,7 +209,7 @@ func TestInfoOfTheRooms(t *testing.T) {
 			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Undeclared: 8, Reruns: 7}
 		},
 		ScriptTally: func() []ScriptCounts { return []ScriptCounts{{"abc", 1, 2, 3, 4}, {"a:b", 0, 0, 0, 1}} },
-		Modules:     func() []Module { return []Module{{Name: "limiter", Version: 2}} },
+		Modules:     func() []Module { return []Module{{Name: "limiter", Version: 2, Calls: 9, Errors: 3, Traps: 1, Running: 2, Instances: 4, MemoryBytes: 65536}} },
 	}).dial(t)
 	text := c.text("INFO", "memory", "modules", "latchkey", "scriptstats")
 	for name, want := range map[string]string{
@@ -226,6 +226,7 @@ func TestInfoOfTheRooms(t *testing.T) {
 		"script_abc":                      "undeclared_keys=1,reruns=2,rollbacks=3,kills=4",
 		"script_a_b":                      "undeclared_keys=0,reruns=0,rollbacks=0,kills=1",
 		"module":                          "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
+		"latchkey_module_limiter":         "calls=9,errors=3,traps=1,running=2,instances=4,memory=65536",
 	} {
 		if got := infoField(t, text, name); got != want {
 			t.Errorf("INFO says %s:%s, want %s", name, got, want)

@@ -8,6 +8,11 @@ type Module struct {
 	Version int
 	Path    string
 	Args    []string
+
+	Calls, Errors, Traps int64 // since it was loaded
+	Running              int   // calls under way
+	Instances            int
+	MemoryBytes          int64 // of linear memory, of all instances
 }
 
 // modules are the loaded modules.

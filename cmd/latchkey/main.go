@@ -2,6 +2,7 @@
 //
 //	latchkey serve [FILE.conf | -] [--directive value ...]
 //	latchkey cli [-h HOST] [-p PORT] [COMMAND ...]
+//	latchkey plugin pack|inspect|test|bench ...
 //
 // Called without a sub-command it takes the arguments of redis-server, so that
 // a link of that name can stand in for it.
@@ -13,6 +14,7 @@ import (
 	"os"
 
 	"github.com/latchkey-proxy/latchkey/cmd/latchkey/cli"
+	"github.com/latchkey-proxy/latchkey/cmd/latchkey/plugin"
 )
 
 // Exit codes.
@@ -28,6 +30,7 @@ const version = "0.1.0"
 const usage = `Usage:
   latchkey serve [FILE.conf | -] [--directive value ...]   run the server
   latchkey cli [OPTIONS] [COMMAND [ARG ...]]               talk to a server
+  latchkey plugin SUB-COMMAND ...                          pack, inspect, test and measure modules
   latchkey version                                         print the version
 
 Without a sub-command the arguments are those of redis-server:
@@ -48,6 +51,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return serve(args[1:], stdin, stdout, stderr)
 		case "cli":
 			return cli.Run(args[1:], stdin, stdout, stderr)
+		case "plugin":
+			return plugin.Program{Serve: serveInside}.Run(args[1:], stdin, stdout, stderr)
 		case "version", "--version", "-v":
 			fmt.Fprintf(stdout, "latchkey v=%s answers as redis %s, go %s\n", version, redisVersion, goVersion())
 			return exitOK

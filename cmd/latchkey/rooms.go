@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/cmd/latchkey/plugin"
 	"github.com/latchkey-proxy/latchkey/plugins"
 	"github.com/latchkey-proxy/latchkey/proxy"
 	"github.com/latchkey-proxy/latchkey/proxy/config"
@@ -38,6 +42,8 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		MaxTime:      time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond,
 		MaxPages:     int(cfg.Int("plugin-max-memory-pages")),
 		MaxInstances: int(cfg.Int("plugin-max-instances")),
+		CacheDir:     pluginCache(cfg),
+		Compile:      plugin.Child(int(cfg.Int("plugin-max-memory-pages"))),
 	})
 	if err != nil {
 		return nil, err
@@ -61,6 +67,19 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		return nil
 	})
 	return r, nil
+}
+
+// pluginCache is where compiled modules are kept: where plugin-cache-dir says,
+// otherwise where this user's programs keep what they can make again; who has no
+// such place gets one among the temporary files.
+func pluginCache(cfg *config.Config) string {
+	if dir := cfg.String("plugin-cache-dir"); dir != "" {
+		return dir
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "latchkey", "plugins")
+	}
+	return filepath.Join(os.TempDir(), "latchkey-plugins-"+strconv.Itoa(os.Geteuid()))
 }
 
 func scriptSettings(cfg *config.Config) scripting.Settings {
@@ -91,7 +110,10 @@ func (r *rooms) families() [][]*command.Spec {
 func (r *rooms) modules() []proxy.Module {
 	var out []proxy.Module
 	for _, m := range r.plugins.List() {
-		out = append(out, proxy.Module{Name: m.Name, Version: m.Version, Path: m.Path, Args: m.Args})
+		out = append(out, proxy.Module{
+			Name: m.Name, Version: m.Version, Path: m.Path, Args: m.Args,
+			Calls: m.Calls, Errors: m.Errors, Traps: m.Traps, Running: m.Running, Instances: m.Instances, MemoryBytes: m.MemoryBytes,
+		})
 	}
 	return out
 }
@@ -118,7 +140,7 @@ func (r *rooms) scriptTally() []proxy.ScriptCounts {
 // loadModules loads what loadmodule names.
 func (r *rooms) loadModules(cfg *config.Config, t *command.Table) error {
 	for _, line := range cfg.Lines("loadmodule") {
-		if err := r.plugins.Load(t, line[0], line[1:]); err != nil {
+		if err := r.plugins.Load(t, plugins.ParseLoading(line)); err != nil {
 			return fmt.Errorf("loadmodule: %w", err)
 		}
 	}

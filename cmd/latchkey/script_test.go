@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 //	                                       stderr are all that it said
 //
 // $PORT, $PORT2 and $PORT3 are free TCP ports, $SOCK is a path that is short
-// enough for a Unix socket. $REDIS is the real redis-server, and the condition
+// enough for a Unix socket. $CAD is the folder of an example plugin. $REDIS is the real redis-server, and the condition
 // [redis] says whether there is one; with LATCHKEY_CI=1 there must be.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -55,6 +56,12 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { os.RemoveAll(dir) })
 			env.Setenv("SOCK", dir+"/s")
 			env.Setenv("REDIS", redisServer)
+			cad, err := filepath.Abs("../../examples/plugins/cad")
+			if err != nil {
+				return err
+			}
+			env.Setenv("CAD", cad)
+			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/cache") // of compiled modules
 			env.Values[serversKey{}] = make(map[string]*process)
 			return nil
 		},

@@ -251,6 +251,10 @@ func pluginDirectives() []Directive {
 			Summary: "Directory that modules must lie in once links are followed, those of loadmodule and of MODULE LOAD; empty lets them lie anywhere. Relative paths, of modules too, start in the working directory.",
 		},
 		{
+			Name: "plugin-cache-dir", Group: g, Kind: String,
+			Summary: "Folder of compiled modules, from which a module loads without being compiled again. It holds native code that the server runs, so it must belong to the server's user and be closed to all others (0700). Empty: latchkey/plugins among the user's cache files ($XDG_CACHE_HOME or ~/.cache). It is made when the first module is loaded.",
+		},
+		{
 			Name: "plugin-max-time", Group: g, Kind: Int, Default: "1000", Min: 1, Max: maxInt32, Mutable: true,
 			Summary: "Milliseconds that one call of a plugin command may take before it is ended and rolled back. There is always a limit, because others wait for the keys of the call.",
 		},

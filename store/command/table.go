@@ -40,11 +40,37 @@ func NewTable(families ...[]*Spec) (*Table, error) {
 func (t *Table) Add(module string, specs []*Spec) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := *t.byName.Load()
-	next := make(map[string]*Spec, len(old)+len(specs))
-	for k, v := range old {
-		next[k] = v
+	return t.add(maps.Clone(*t.byName.Load()), module, specs)
+}
+
+// Replace puts specs in the place of a module's commands, all or none. Nobody
+// who looks a command up meanwhile finds none where one was and is.
+func (t *Table) Replace(module string, specs []*Spec) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.add(t.without(module), module, specs)
+}
+
+// Remove takes the commands of a module out.
+func (t *Table) Remove(module string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := t.without(module)
+	t.byName.Store(&next)
+	t.version.Add(1)
+}
+
+// without is a copy of the table that lacks a module's commands.
+func (t *Table) without(module string) map[string]*Spec {
+	next := maps.Clone(*t.byName.Load())
+	if module != "" {
+		maps.DeleteFunc(next, func(_ string, s *Spec) bool { return s.module == module })
 	}
+	return next
+}
+
+// add puts specs into next, which becomes the table when all are right.
+func (t *Table) add(next map[string]*Spec, module string, specs []*Spec) error {
 	for _, s := range specs {
 		if err := s.check(); err != nil {
 			return err
@@ -52,6 +78,9 @@ func (t *Table) Add(module string, specs []*Spec) error {
 		if _, taken := next[s.Name]; taken {
 			return fmt.Errorf("command %q: the name is taken", s.Name)
 		}
+		next[s.Name] = s
+	}
+	for _, s := range specs {
 		s.module = module
 		s.fullName = s.Name
 		for _, sub := range s.Sub {
@@ -59,25 +88,10 @@ func (t *Table) Add(module string, specs []*Spec) error {
 			sub.module = module
 			sub.fullName = s.Name + "|" + sub.Name
 		}
-		next[s.Name] = s
 	}
 	t.byName.Store(&next)
 	t.version.Add(1)
 	return nil
-}
-
-// Remove takes the commands of a module out.
-func (t *Table) Remove(module string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	next := make(map[string]*Spec)
-	for k, v := range *t.byName.Load() {
-		if v.module != module || module == "" {
-			next[k] = v
-		}
-	}
-	t.byName.Store(&next)
-	t.version.Add(1)
 }
 
 // Errors of Rename, in Redis's words.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy"
+	"github.com/latchkey-proxy/latchkey/proxy/config"
+)
+
+// serveInside runs a server in this process, on a free port of the loopback
+// interface, for sub-commands that try something on one. Warnings go to log.
+func serveInside(directives []string, log io.Writer) (addr string, stop func(), err error) {
+	cfg, err := config.Load(config.ParseArgs(directives, strings.NewReader("")))
+	if err != nil {
+		return "", nil, err
+	}
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: logLevel(cfg.String("loglevel"))}))
+	r, err := openRooms(cfg, logger)
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := proxy.New(proxy.Options{
+		Config: cfg, Families: r.families(), Modules: r.modules, Scripts: r.scriptStats, Log: logger, Version: version,
+	})
+	if err != nil {
+		r.close()
+		return "", nil, err
+	}
+	stop = func() {
+		s.Close(time.Second)
+		r.close()
+	}
+	if err := r.loadModules(cfg, s.Engine().Table); err != nil {
+		stop()
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("cannot listen on the loopback interface: %w", err)
+	}
+	s.Serve(l)
+	return l.Addr().String(), stop, nil
+}

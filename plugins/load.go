@@ -1,0 +1,305 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/latchkey-proxy/latchkey/plugins/fuel"
+	"github.com/latchkey-proxy/latchkey/plugins/manifest"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// maxFile bounds the file of a module, in bytes.
+const maxFile = 16 << 20
+
+// Loading says how a module is loaded.
+type Loading struct {
+	Path string
+	// Digest is what the file must have, "sha256:" and 64 hexadecimal digits; ""
+	// takes any file.
+	Digest string
+	// Args are handed to the module's lk_init.
+	Args []string
+}
+
+// digestPrefix begins an argument of MODULE LOAD and loadmodule that is the
+// file's digest and not the module's.
+const digestPrefix = "sha256:"
+
+// ParseLoading reads the words of MODULE LOAD and loadmodule: a path, the
+// file's digest if it is to be checked, and the module's arguments.
+func ParseLoading(words []string) Loading {
+	l := Loading{Path: words[0], Args: words[1:]}
+	if len(l.Args) > 0 && strings.HasPrefix(l.Args[0], digestPrefix) {
+		l.Digest, l.Args = l.Args[0], l.Args[1:]
+	}
+	return l
+}
+
+// Load reads, checks and compiles a module and adds its commands to t. Nothing is
+// registered unless everything is right; the error says what was found and
+// what was wanted. Commands of other modules run meanwhile.
+func (h *Host) Load(t *command.Table, l Loading) error {
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	m, err := h.prepare(l, "")
+	if err != nil {
+		return err
+	}
+	if err := t.Add(m.man.Name, m.specs); err != nil {
+		m.close()
+		return fmt.Errorf("%s: %w", l.Path, err)
+	}
+	h.enter(m, "module loaded")
+	return nil
+}
+
+// Reload puts a module's file, as it is now, in the place of the module; path is
+// where it lies now, "" where it lay. A call under way ends on the code it began
+// on, one that begins finds the new. If anything is wrong with the file all
+// stays as it was.
+func (h *Host) Reload(t *command.Table, name, path string) error {
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	old := h.find(name)
+	if old == nil {
+		return ErrNoSuchModule
+	}
+	if path == "" {
+		path = old.path
+	}
+	m, err := h.prepare(Loading{Path: path, Args: old.args}, name)
+	if err != nil {
+		return err
+	}
+	if err := t.Replace(name, m.specs); err != nil {
+		m.close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	h.enter(m, "module reloaded")
+	old.close()
+	return nil
+}
+
+// Check does all of loading but the registering, and says what is wrong.
+func (h *Host) Check(l Loading) error {
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	m, err := h.prepare(l, "")
+	if err == nil {
+		m.close()
+	}
+	return err
+}
+
+// Read returns the bytes of a module's file, as Load would take them.
+func (h *Host) Read(path string) ([]byte, error) {
+	wasm, _, err := h.read(path)
+	return wasm, err
+}
+
+// InstrumentedSize is how many bytes a module has with its fuel.
+func InstrumentedSize(wasm []byte, man *manifest.Manifest) (int, error) {
+	code, err := fuel.Instrument(wasm, fuel.Options{MemoryPages: uint32(man.Limits.MemoryPages)})
+	return len(code), err
+}
+
+// prepare does all of loading but the registering. A module that takes the place
+// of another must have its name.
+func (h *Host) prepare(l Loading, instead string) (*module, error) {
+	wasm, path, err := h.read(l.Path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.build(wasm, path, l, instead)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.Path, err)
+	}
+	return m, nil
+}
+
+func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*module, error) {
+	if err := checkDigest(wasm, l.Digest); err != nil {
+		return nil, err
+	}
+	man, err := manifest.Read(wasm)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case instead != "" && man.Name != instead:
+		return nil, fmt.Errorf("the file holds the module %s, wanted %s", man.Name, instead)
+	case instead == "" && h.find(man.Name) != nil:
+		return nil, fmt.Errorf("a module named %s is loaded already; MODULE RELOAD %s takes its new version", man.Name, man.Name)
+	case man.ABI.Min > abiVersion || man.ABI.Max < abiVersion:
+		return nil, fmt.Errorf("the module wants ABI %d to %d, this latchkey has %d", man.ABI.Min, man.ABI.Max, abiVersion)
+	}
+	pages := h.opt.MaxPages
+	if man.Limits.MemoryPages > 0 {
+		pages = min(pages, man.Limits.MemoryPages)
+	}
+	code, err := fuel.Instrument(wasm, fuel.Options{MemoryPages: uint32(pages)})
+	if err != nil {
+		return nil, err
+	}
+	if err := h.open(); err != nil {
+		return nil, err
+	}
+	if h.cache != nil {
+		if err := h.cache.fill(code); err != nil {
+			return nil, fmt.Errorf("the module cannot be compiled: %w", err)
+		}
+	}
+	ctx := context.Background()
+	compiled, err := h.runtime.CompileModule(ctx, code)
+	if err != nil {
+		return nil, fmt.Errorf("the module cannot be compiled: %w", err)
+	}
+	m, err := newModule(h, man, compiled, path, l.Args)
+	if err != nil {
+		compiled.Close(ctx)
+		return nil, err
+	}
+	return m, nil
+}
+
+func checkDigest(wasm []byte, want string) error {
+	if want == "" {
+		return nil
+	}
+	digits, _ := strings.CutPrefix(want, digestPrefix)
+	if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
+		return fmt.Errorf("found %q for the file's digest, wanted %s and the 64 hexadecimal digits of its SHA-256", want, digestPrefix)
+	}
+	if sum := sha256.Sum256(wasm); !strings.EqualFold(hex.EncodeToString(sum[:]), digits) {
+		return fmt.Errorf("the file's SHA-256 is %x, wanted %s", sum, strings.ToLower(digits))
+	}
+	return nil
+}
+
+// find is the module of a name, nil if none is loaded.
+func (h *Host) find(name string) *module {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.modules[name]
+}
+
+// enter makes m the module of its name.
+func (h *Host) enter(m *module, event string) {
+	h.mu.Lock()
+	h.modules[m.man.Name] = m
+	h.mu.Unlock()
+	h.opt.Log.Info(event, "module", m.man.Name, "version", m.man.Version.String(), "path", m.path,
+		"commands", len(m.man.Commands), "reads", Prefixes(m.man.Capabilities.Read), "writes", Prefixes(m.man.Capabilities.Write))
+}
+
+// Prefixes are the keys that a capability grants, in words.
+func Prefixes(list []string) string {
+	if slices.Contains(list, "") {
+		return "every key"
+	}
+	if len(list) == 0 {
+		return "no key"
+	}
+	var b strings.Builder
+	for i, p := range list {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%q", p)
+	}
+	return b.String()
+}
+
+// ErrNoSuchModule is what Unload, Reload and Kill answer for a name they do not know.
+var ErrNoSuchModule = errors.New("no such module with that name")
+
+// Unload takes a module's commands out of t and ends its instances.
+// Calls under way end on them.
+func (h *Host) Unload(t *command.Table, name string) error {
+	h.loading.Lock()
+	defer h.loading.Unlock()
+	m := h.find(name)
+	if m == nil {
+		return ErrNoSuchModule
+	}
+	h.mu.Lock()
+	delete(h.modules, name)
+	h.mu.Unlock()
+	t.Remove(name)
+	m.close()
+	h.opt.Log.Info("module unloaded", "module", name)
+	return nil
+}
+
+// Kill ends the calls of a module that are under way, which are undone, and
+// returns how many there were.
+func (h *Host) Kill(name string) (int, error) {
+	m := h.find(name)
+	if m == nil {
+		return 0, ErrNoSuchModule
+	}
+	return m.kill(), nil
+}
+
+// read returns the bytes of a module's file, which must lie in Dir.
+func (h *Host) read(path string) ([]byte, string, error) {
+	real, err := filepath.Abs(path)
+	if err == nil {
+		real, err = filepath.EvalSymlinks(real)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
+	}
+	if h.opt.Dir != "" {
+		dir, err := filepath.Abs(h.opt.Dir)
+		if err == nil {
+			dir, err = filepath.EvalSymlinks(dir)
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("plugin-dir %s: %w", h.opt.Dir, plain(err))
+		}
+		if rel, err := filepath.Rel(dir, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return nil, "", fmt.Errorf("%s: modules are loaded from plugin-dir %s only", path, h.opt.Dir)
+		}
+	}
+	f, err := os.Open(real)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, "", fmt.Errorf("%s: not a regular file", path)
+	}
+	wasm, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
+	}
+	switch {
+	case len(wasm) > maxFile:
+		return nil, "", fmt.Errorf("%s: the file is larger than %d MiB", path, maxFile>>20)
+	case bytes.HasPrefix(wasm, []byte("\x7fELF")):
+		return nil, "", fmt.Errorf("%s: this is a native library (ELF), made for Redis's C module API; latchkey loads WebAssembly modules (.wasm) with a %s section", path, manifest.SectionName)
+	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
+		return nil, "", fmt.Errorf("%s: not a WebAssembly module: it does not begin with \\0asm", path)
+	}
+	return wasm, real, nil
+}
+
+// plain leaves out of a path error what the caller says itself.
+func plain(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
