@@ -209,7 +209,9 @@ func TestInfoOfTheRooms(t *testing.T) {
 			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Undeclared: 8, Reruns: 7}
 		},
 		ScriptTally: func() []ScriptCounts { return []ScriptCounts{{"abc", 1, 2, 3, 4}, {"a:b", 0, 0, 0, 1}} },
-		Modules:     func() []Module { return []Module{{Name: "limiter", Version: 2, Calls: 9, Errors: 3, Traps: 1, Running: 2, Instances: 4, MemoryBytes: 65536}} },
+		Modules: func() []Module {
+			return []Module{{Name: "limiter", Version: 2, Calls: 9, Errors: 3, Traps: 1, Running: 2, Instances: 4, MemoryBytes: 65536}}
+		},
 	}).dial(t)
 	text := c.text("INFO", "memory", "modules", "latchkey", "scriptstats")
 	for name, want := range map[string]string{

@@ -24,9 +24,7 @@ func serveInside(directives []string, log io.Writer) (addr string, stop func(), 
 	if err != nil {
 		return "", nil, err
 	}
-	s, err := proxy.New(proxy.Options{
-		Config: cfg, Families: r.families(), Modules: r.modules, Scripts: r.scriptStats, Log: logger, Version: version,
-	})
+	s, err := proxy.New(r.serverOptions(cfg, logger))
 	if err != nil {
 		r.close()
 		return "", nil, err

@@ -101,6 +101,14 @@ func longScripts(cfg *config.Config) int {
 	return runtime.NumCPU()
 }
 
+// serverOptions are those of a server with these rooms.
+func (r *rooms) serverOptions(cfg *config.Config, log *slog.Logger) proxy.Options {
+	return proxy.Options{
+		Config: cfg, Families: r.families(), Modules: r.modules,
+		Scripts: r.scriptStats, ScriptTally: r.scriptTally, ResetScripts: r.scripts.ResetTally, Log: log, Version: version,
+	}
+}
+
 // families are the tables of all rooms but the proxy's own.
 func (r *rooms) families() [][]*command.Spec {
 	return append(command.Families(), r.scripts.Specs(), r.plugins.Commands())

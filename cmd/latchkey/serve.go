@@ -81,11 +81,9 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	procs := newProcessors(runtime.NumCPU(), longScripts(cfg))
 	defer procs.close()
 	r.scripts.OnLong = procs.long
-	s, err := proxy.New(proxy.Options{
-		Config: cfg, Families: r.families(), Modules: r.modules,
-		Scripts: r.scriptStats, ScriptTally: r.scriptTally, ResetScripts: r.scripts.ResetTally, Log: log, Version: version,
-		Shutdown: func() { once.Do(func() { close(stop) }) },
-	})
+	options := r.serverOptions(cfg, log)
+	options.Shutdown = func() { once.Do(func() { close(stop) }) }
+	s, err := proxy.New(options)
 	if err != nil {
 		var bad *config.Error
 		if errors.As(err, &bad) {
