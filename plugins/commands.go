@@ -10,7 +10,7 @@ const moduleFlags = command.Admin | command.NoScript
 
 const errModuleDenied = "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 
-// Commands are the Specs of the MODULE family, acting on h.
+// Commands are the Specs of the MODULE family and of LATCHKEY PLUGIN, acting on h.
 func (h *Host) Commands() []*command.Spec {
 	return []*command.Spec{{
 		Name: "module", Arity: -2, Access: command.Free, Group: "server", Since: "4.0.0", Complexity: "Depends on subcommand.",
@@ -58,7 +58,7 @@ func (h *Host) Commands() []*command.Spec {
 			},
 			command.HelpSpec("module", "5.0.0"),
 		},
-	}}
+	}, h.putSpec()}
 }
 
 func (h *Host) allowed(c *command.Call) bool {

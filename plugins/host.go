@@ -31,6 +31,8 @@ type Options struct {
 	// Allowed says whether whoever sent the MODULE command may load and
 	// unload; nil: nobody.
 	Allowed func(c *command.Call) bool
+	// PutAllowed says the same of LATCHKEY PLUGIN PUT, which writes to Dir; nil: nobody.
+	PutAllowed func(c *command.Call) bool
 	// MaxTime is how long one call of a plugin command may run; default 1 s.
 	MaxTime time.Duration
 	// MaxPages is how many pages of 64 KiB an instance's memory may have;

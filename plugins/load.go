@@ -284,15 +284,23 @@ func (h *Host) read(path string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
 	}
-	switch {
-	case len(wasm) > maxFile:
-		return nil, "", fmt.Errorf("%s: the file is larger than %d MiB", path, maxFile>>20)
-	case bytes.HasPrefix(wasm, []byte("\x7fELF")):
-		return nil, "", fmt.Errorf("%s: this is a native library (ELF), made for Redis's C module API; latchkey loads WebAssembly modules (.wasm) with a %s section", path, manifest.SectionName)
-	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
-		return nil, "", fmt.Errorf("%s: not a WebAssembly module: it does not begin with \\0asm", path)
+	if err := checkFile(wasm); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
 	}
 	return wasm, real, nil
+}
+
+// checkFile refuses what is no WebAssembly module.
+func checkFile(wasm []byte) error {
+	switch {
+	case len(wasm) > maxFile:
+		return fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
+	case bytes.HasPrefix(wasm, []byte("\x7fELF")):
+		return fmt.Errorf("this is a native library (ELF), made for Redis's C module API; latchkey loads WebAssembly modules (.wasm) with a %s section", manifest.SectionName)
+	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
+		return errors.New("not a WebAssembly module: it does not begin with \\0asm")
+	}
+	return nil
 }
 
 // plain leaves out of a path error what the caller says itself.

@@ -39,6 +39,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		Log:          log,
 		Dir:          cfg.String("plugin-dir"),
 		Allowed:      func(c *command.Call) bool { return cfg.Allowed("enable-module-command", proxy.IsLocal(c)) },
+		PutAllowed:   func(c *command.Call) bool { return cfg.Allowed("enable-plugin-put", proxy.IsLocal(c)) },
 		MaxTime:      time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond,
 		MaxPages:     int(cfg.Int("plugin-max-memory-pages")),
 		MaxInstances: int(cfg.Int("plugin-max-instances")),

@@ -172,6 +172,10 @@ func securityDirectives() []Directive {
 			Summary: "Who may use MODULE LOAD and UNLOAD: nobody, everybody, or clients connected by loopback or Unix socket.",
 		},
 		{
+			Name: "enable-plugin-put", Group: g, Kind: Enum, Default: "no", Enum: []string{"no", "yes", "local"},
+			Summary: "Who may write modules to plugin-dir with LATCHKEY PLUGIN PUT: nobody, everybody, or clients connected by loopback or Unix socket. To load them needs enable-module-command.",
+		},
+		{
 			Name: "user", Group: g, Kind: Lines, Min: 1, Max: maxWords, Repeatable: true, Redacted: true, line: checkUser,
 			takes:   "default on nopass ~* &* +@all",
 			Summary: "An ACL user and its rules. There is one, default, and its password is requirepass; a start with a line for another user, or with other rules, is refused, because without them more would be allowed than was meant.",
