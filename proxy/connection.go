@@ -12,11 +12,11 @@ const connectionFlags = command.NoScript | command.Loading | command.Stale | com
 func connectionCommands() []*command.Spec {
 	return []*command.Spec{
 		{
-			Name: "ping", Arity: -1, Flags: command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: ping,
+			Name: "ping", Arity: -1, Flags: command.Fast, Categories: command.CatConnection, Access: command.Free, Instant: true, Handler: ping,
 			Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers PONG, or its argument.", Syntax: "[message]",
 		},
 		{
-			Name: "echo", Arity: 2, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection, Access: command.Free, Handler: echo,
+			Name: "echo", Arity: 2, Flags: command.Loading | command.Stale | command.Fast, Categories: command.CatConnection, Access: command.Free, Instant: true, Handler: echo,
 			Group: "connection", Since: "1.0.0", Complexity: "O(1)", Summary: "Answers its argument.", Syntax: "message",
 		},
 		{

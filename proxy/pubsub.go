@@ -47,14 +47,14 @@ func pubsubCommands() []*command.Spec {
 			Summary: "Stops listening to shard channels, or to all.", Syntax: "[shardchannel [shardchannel ...]]",
 		},
 		{
-			Name: "publish", Arity: 3, Access: command.Free, Handler: publish,
+			Name: "publish", Arity: 3, Access: command.Free, Instant: true, Handler: publish,
 			Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
 			Group: "pubsub", Since: "2.0.0", Complexity: "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
 			Summary: "Sends a message to a channel.", Syntax: "channel message",
 			Differs: "Inside a transaction or script the message leaves at its commit; the reply counts who listens at that moment of the call.",
 		},
 		{
-			Name: "spublish", Arity: 3, Access: command.Free, Handler: spublish,
+			Name: "spublish", Arity: 3, Access: command.Free, Instant: true, Handler: spublish,
 			Keys:  []command.KeySpec{{Begin: 1, Flags: command.KeyNotKey}},
 			Flags: command.PubSub | command.Loading | command.Stale | command.Fast | command.MayReplicate,
 			Group: "pubsub", Since: "7.0.0", Complexity: "O(N) where N is the number of clients subscribed to the receiving shard channel.",
@@ -225,6 +225,10 @@ func publishTo(c *command.Call, kind store.EventKind) {
 		}
 		return
 	}
+	if c.Tx.Short() && h.listening.Load() != 0 {
+		c.Tx.Promote() // somebody may hold the hub who writes to many
+		return
+	}
 	// Part of a transaction: the message leaves with it, or never.
 	c.Tx.Emit(store.Event{Kind: kind, Origin: c.S.Client, Channel: slices.Clone(c.Args[1]), Payload: slices.Clone(c.Args[2])})
 	c.Reply.Int(int64(h.audience(kind, c.Args[1])))
@@ -232,6 +236,9 @@ func publishTo(c *command.Call, kind store.EventKind) {
 
 // audience is how many a message to the channel would reach now.
 func (h *hub) audience(kind store.EventKind, channel []byte) int {
+	if h.listening.Load() == 0 {
+		return 0
+	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	t := &h.channels

@@ -15,7 +15,7 @@ func serverCommands() []*command.Spec {
 		infoCommands(), slowlogCommands(), latencyCommands(), memoryCommands(), aclCommands(), debugCommands(),
 		[]*command.Spec{
 			{
-				Name: "time", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Access: command.Free, Handler: timeCommand,
+				Name: "time", Arity: 1, Flags: command.Loading | command.Stale | command.Fast, Access: command.Free, Instant: true, Handler: timeCommand,
 				Group: "server", Since: "2.6.0", Complexity: "O(1)", Summary: "Returns the server's time: Unix seconds and microseconds.",
 				Differs: "The store's clock, which steps of the machine's do not move.",
 			},

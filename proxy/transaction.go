@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -15,6 +18,17 @@ type multi struct {
 type queued struct {
 	spec *command.Spec
 	args [][]byte
+
+	prepared any // of Call, from before the keys were acquired
+	lengthy  bool
+}
+
+// call is the command as part of the client's transaction.
+func (q *queued) call(c *client) command.Call {
+	return command.Call{
+		E: c.s.engine, S: &c.sess, Spec: q.spec, Args: q.args, Tx: c.sess.Tx, Reply: &c.w, From: command.FromExec,
+		Prepared: q.prepared, Lengthy: q.lengthy,
+	}
 }
 
 // transactionCommands are the Specs of this family, made anew for each server.
@@ -198,6 +212,8 @@ func exec(c *command.Call) {
 // runQueued runs the commands of a transaction. As in Redis, one that fails
 // does not undo the others.
 func (c *client) runQueued(call *command.Call, queue []queued) {
+	defer c.finish(queue)
+	c.prepare(queue)
 	tx := c.sess.Tx
 	db := c.sess.DB
 	for {
@@ -228,7 +244,7 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 		c.sess.InMulti, c.sess.AllowOOM = true, !c.s.store.OverLimit()
 		for i := range queue {
 			// The inner Call must outlive the loop's turn: slowlog keeps nothing of it.
-			inner := command.Call{S: &c.sess, Spec: queue[i].spec, Args: queue[i].args, Tx: tx, Reply: &c.w, From: command.FromExec}
+			inner := queue[i].call(c)
 			c.s.engine.Exec(&inner)
 			if tx.Clash() {
 				break
@@ -242,7 +258,7 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 			c.w.Rewind(mark)
 			c.sess.DB = db
 			c.tracking.forget()
-			if err := tx.Again(c.sess.Wait); err != nil {
+			if err := c.sess.Again(); err != nil {
 				call.Err(command.WaitError(err))
 				return
 			}
@@ -258,6 +274,51 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 	}
 }
 
+// prepare has the queued commands do what must be done before keys are acquired:
+// scripts are compiled, instances of modules taken. Those are waited for, so they
+// are taken in the order of the modules' names, one for all commands of a module.
+func (c *client) prepare(queue []queued) {
+	var modules []*queued
+	for i := range queue {
+		switch q := &queue[i]; {
+		case q.spec.Prepare == nil:
+		case q.spec.ModuleName() == "":
+			inner := q.call(c)
+			c.s.engine.Prepare(&inner)
+			q.prepared, q.lengthy = inner.Prepared, inner.Lengthy
+		default:
+			modules = append(modules, q)
+		}
+	}
+	slices.SortStableFunc(modules, func(a, b *queued) int { return strings.Compare(a.spec.ModuleName(), b.spec.ModuleName()) })
+	for i, q := range modules {
+		if i > 0 && modules[i-1].spec.ModuleName() == q.spec.ModuleName() {
+			q.prepared = modules[i-1].prepared
+			continue
+		}
+		inner := q.call(c)
+		c.s.engine.Prepare(&inner)
+		q.prepared = inner.Prepared
+	}
+}
+
+// finish undoes prepare.
+func (c *client) finish(queue []queued) {
+	for i := range queue {
+		q := &queue[i]
+		if q.prepared == nil || q.spec.Finish == nil {
+			continue
+		}
+		inner := q.call(c)
+		for j := range queue { // what several share is given back once
+			if queue[j].prepared == inner.Prepared {
+				queue[j].prepared = nil
+			}
+		}
+		c.s.engine.Finish(&inner)
+	}
+}
+
 // acquireQueued takes the keys of all queued commands and of WATCH, in the way
 // that suits the weightiest of them.
 func (c *client) acquireQueued(queue []queued) error {
@@ -266,7 +327,7 @@ func (c *client) acquireQueued(queue []queued) error {
 	for i := range queue {
 		spec := queue[i].spec
 		alone = alone || spec.Access == command.Alone || spec.Outside
-		quick = quick && (spec.Access == command.ByKeys || spec.Name == "ping" && spec.Parent() == nil)
+		quick = quick && spec.Quick() && !queue[i].lengthy
 	}
 	tx.Begin()
 	if alone {

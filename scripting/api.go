@@ -210,9 +210,8 @@ func apiLog(L *lua.LState) int {
 		raiseReply(L, "Invalid debug level.")
 	}
 	r := runOf(L)
-	logger := r.engine.opts.Logger
 	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[int(level)]
-	if logger == nil || !logger.Enabled(context.Background(), at) {
+	if !r.engine.logs(at) {
 		return 0
 	}
 	msg := ""
@@ -224,8 +223,23 @@ func apiLog(L *lua.LState) int {
 		msg += s
 	}
 	const maxLog = 1024 // as Redis cuts a line
-	logger.Log(context.Background(), at, "script log", "sha", r.script.SHA.String(), "text", msg[:min(len(msg), maxLog)])
+	msg = msg[:min(len(msg), maxLog)]
+	if r.inv.Log != nil {
+		r.inv.Log(at, msg)
+	} else {
+		r.engine.log(r.script, at, msg)
+	}
 	return 0
+}
+
+// logs tells whether anybody wants to know of a line at that level.
+func (e *Engine) logs(at slog.Level) bool {
+	return e.opts.Logger != nil && e.opts.Logger.Enabled(context.Background(), at)
+}
+
+// log writes a line of redis.log.
+func (e *Engine) log(s *Script, at slog.Level, text string) {
+	e.opts.Logger.Log(context.Background(), at, "script log", "sha", s.SHA.String(), "text", text)
 }
 
 func apiSetResp(L *lua.LState) int {

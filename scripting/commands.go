@@ -71,26 +71,22 @@ func (r *Runner) Specs() []*command.Spec {
 		depends = "Depends on the script that is executed."
 		differs = "An uncaught error rolls back what the script wrote (script-error-rollback), and scripts that have written can be killed. Scripts on different keys run at the same time."
 	)
-	eval := func(name, what, since, syntax string, flags command.Flags, ks []command.KeySpec, h command.Handler, prepare bool) *command.Spec {
-		s := &command.Spec{
+	eval := func(name, what, since, syntax string, flags command.Flags, ks []command.KeySpec, h, prepare command.Handler) *command.Spec {
+		return &command.Spec{
 			Name: name, Arity: -3, Flags: scriptFlags | flags, Categories: command.CatScripting, Keys: ks,
-			Access: command.Locked, Handler: h,
+			Access: command.Bounded, Handler: h, Prepare: prepare,
 			Summary: what, Since: since, Group: "scripting", Complexity: depends, Syntax: syntax, Differs: differs,
 		}
-		if prepare {
-			s.Extra = r.prepare
-		}
-		return s
 	}
 	return []*command.Spec{
 		eval("eval", "Runs a Lua script.", "2.6.0", "script numkeys [key [key ...]] [arg [arg ...]]", 0,
-			keys(rw, "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"), r.eval, true),
+			keys(rw, "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"), r.eval, r.prepare),
 		eval("evalsha", "Runs a Lua script from the cache, named by its SHA1.", "2.6.0", "sha1 numkeys [key [key ...]] [arg [arg ...]]", 0,
-			keys(rw, ""), r.evalSHA, false),
+			keys(rw, ""), r.evalSHA, r.prepareCached),
 		eval("eval_ro", "Runs a Lua script that may not write.", "7.0.0", "script numkeys [key [key ...]] [arg [arg ...]]", command.ReadOnly,
-			keys(ro, "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"), r.evalRO, true),
+			keys(ro, "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"), r.evalRO, r.prepare),
 		eval("evalsha_ro", "Runs a Lua script from the cache that may not write.", "7.0.0", "sha1 numkeys [key [key ...]] [arg [arg ...]]", command.ReadOnly,
-			keys(ro, ""), r.evalSHARO, false),
+			keys(ro, ""), r.evalSHARO, r.prepareCached),
 		r.scriptSpec(),
 	}
 }

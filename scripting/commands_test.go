@@ -17,20 +17,25 @@ import (
 
 // room is a runner on a store of its own, without a server around it.
 type room struct {
-	t      *testing.T
+	t      testing.TB
 	runner *Runner
 	engine *command.Engine
 }
 
 func newRoom(t *testing.T, s Settings) *room {
 	t.Helper()
-	st, err := store.New(store.Options{})
+	return newRoomOn(t, s, store.Options{}, Options{Version: "7.0.15"})
+}
+
+func newRoomOn(t testing.TB, s Settings, so store.Options, o Options) *room {
+	t.Helper()
+	st, err := store.New(so)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	r := NewRunner(newEngine(t, Options{Version: "7.0.15"}), s, 2, log)
+	r := NewRunner(newEngine(t, o), s, 2, log)
 	families := append(command.Families(), r.Specs())
 	table, err := command.NewTable(families...)
 	if err != nil {

@@ -129,6 +129,16 @@ type Invocation struct {
 	// CheckACL, when set, is redis.acl_check_cmd: may the client run argv?
 	// known is false when there is no such command.
 	CheckACL func(argv [][]byte) (allowed, known bool)
+	// Log, when set, takes what redis.log says; otherwise it goes to the engine's
+	// logger at once.
+	Log func(level slog.Level, text string)
+	// Short, when it is above 0, is how many instructions the script may execute
+	// before Promote is asked for the reason to end it, which Run returns. The
+	// run has then changed nothing that another run could see.
+	Short   int64
+	Promote func() error
+	// Used is how many instructions were executed, once Run has returned.
+	Used int64
 	// Done, when it is closed, ends the script, and Run returns Gone.
 	Done <-chan struct{}
 	Gone error
@@ -203,7 +213,8 @@ func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
 	}
 	r := &st.run
 	r.End()
-	if !st.spoiled && r.Used() < retireAfter {
+	inv.Used = r.Used()
+	if !st.spoiled && inv.Used < retireAfter {
 		st.end()
 		e.states.Put(st)
 	}
@@ -216,6 +227,7 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) budget.Terms {
 		Limits: inv.Limits, PerInstruction: perInstruction,
 		Now: e.opts.Now, Heap: e.opts.heap,
 		Kill: &inv.kill, Done: inv.Done, Gone: inv.Gone, LongRunning: inv.LongRunning,
+		Short: inv.Short, Promote: inv.Promote,
 	}
 }
 

@@ -2,18 +2,34 @@ package scripting
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// prepare compiles the source of an EVAL. As the command's Extra it is called when
-// the keys are named, before any of them is locked, and it adds none.
-func (r *Runner) prepare(c *command.Call, _ func(db int, name []byte)) {
-	if len(c.Args) > 1 {
-		r.source(c.Args[1])
+// prepare compiles the source of an EVAL, which nobody should have to wait for.
+func (r *Runner) prepare(c *command.Call) {
+	if s, _ := r.source(c.Args[1]); s != nil {
+		c.Prepared, c.Lengthy = s, s.lengthy()
 	}
+}
+
+// prepareCached finds the script of an EVALSHA. One that is not there may yet be
+// loaded by the commands before it in the same transaction.
+func (r *Runner) prepareCached(c *command.Call) {
+	if s := r.cached(c.Args[1]); s != nil {
+		c.Prepared, c.Lengthy = s, s.lengthy()
+	}
+}
+
+// cached is the script of that name in the cache, or nil.
+func (r *Runner) cached(name []byte) *Script {
+	if sha, ok := ParseSHA1(name); ok {
+		return r.engine.Cache().Get(sha)
+	}
+	return nil
 }
 
 // source finds or compiles a source of EVAL; otherwise the text of the error comes back.
@@ -45,10 +61,13 @@ func (r *Runner) evalSource(c *command.Call, readOnly bool) {
 	if !ok {
 		return
 	}
-	s, problem := r.source(c.Args[1])
-	if problem != "" {
-		c.Err(oneLine(problem))
-		return
+	s, _ := c.Prepared.(*Script)
+	if s == nil {
+		var problem string
+		if s, problem = r.source(c.Args[1]); problem != "" {
+			c.Err(oneLine(problem))
+			return
+		}
 	}
 	r.run(c, s, "", keys, args, readOnly)
 }
@@ -58,10 +77,9 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 	if !ok {
 		return
 	}
-	name, ok := ParseSHA1(c.Args[1])
-	var s *Script
-	if ok {
-		s = r.engine.Cache().Get(name)
+	s, _ := c.Prepared.(*Script)
+	if s == nil {
+		s = r.cached(c.Args[1])
 	}
 	if s == nil {
 		c.Err(command.ErrNoScript)
@@ -158,6 +176,11 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 		c.Err(command.ErrOOM)
 		return
 	}
+	short := c.Tx.Short()
+	if short && c.Tx.Allowance() < instructionNanos {
+		c.Tx.Promote()
+		return
+	}
 	sc, _ := r.calls.Get().(*scriptCall)
 	if sc == nil {
 		sc = &scriptCall{runner: r}
@@ -165,6 +188,8 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 		sc.Caller = sc
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
+		sc.Log = sc.log
+		sc.Promote = sc.promote
 		sc.CheckACL = sc.checkACL
 	}
 	settings := r.settings.Load()
@@ -174,6 +199,10 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 	}
 	sc.outer, sc.script, sc.function = c, s, function
 	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
+	sc.Short = 0
+	if short {
+		sc.Short = c.Tx.Allowance() / instructionNanos
+	}
 	if w := c.S.Wait; w != nil {
 		sc.Done, sc.Gone = w.Done, store.ErrCancelled
 	}
@@ -185,6 +214,10 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 	}
 	err := r.engine.Run(s, &sc.Invocation, c.Reply)
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
+	if short {
+		c.Tx.Spend(sc.Used * instructionNanos)
+		s.ranShort(err != errRerun)
+	}
 	sc.outer, sc.script, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil
 	sc.inner = command.Call{}
 	if sc.kill.Load() != nil {
@@ -252,6 +285,18 @@ func (sc *scriptCall) checkACL(argv [][]byte) (allowed, known bool) {
 		spec = spec.SubByName(argv[1])
 	}
 	return spec != nil, spec != nil
+}
+
+// log has a line of redis.log leave with the transaction, or never.
+func (sc *scriptCall) log(level slog.Level, text string) {
+	e, s := sc.runner.engine, sc.script
+	sc.outer.Tx.Emit(store.Event{Kind: store.EventDo, Payload: []byte(text), Do: func() { e.log(s, level, text) }})
+}
+
+// promote ends a run under latches that has used up its allowance.
+func (sc *scriptCall) promote() error {
+	sc.outer.Tx.Promote()
+	return errRerun
 }
 
 func (sc *scriptCall) fence() (int64, error) { return sc.outer.Tx.Fence(), nil }

@@ -56,13 +56,16 @@ const (
 	HasShebang
 )
 
-// Script is a compiled source. It never changes; any number of runs share it.
+// Script is a compiled source. Any number of runs share it; nothing of it changes
+// but what is remembered of how long it takes.
 type Script struct {
 	// SHA is the name of the source as the client sent it.
 	SHA SHA1
 	// Source is the client's source, first line included.
 	Source string
 	Flags  Flags
+
+	shortHint
 
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.

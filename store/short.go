@@ -13,7 +13,12 @@ package store
 const Allowance = 20_000
 
 // shorten makes tx a short transaction: its latches are held.
-func (tx *Tx) shorten() { tx.mode, tx.allowance = short, Allowance }
+func (tx *Tx) shorten() {
+	tx.mode, tx.allowance = short, Allowance
+	if tx.s.allowance != nil {
+		tx.allowance = tx.s.allowance()
+	}
+}
 
 // Short tells whether the transaction runs under latches, and so must not wait
 // nor run for long.

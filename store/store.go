@@ -25,19 +25,24 @@ type Options struct {
 	Random func(n int) int
 	// FenceMark is the persisted high-water mark of fencing numbers.
 	FenceMark int64
+	// Allowance, when set, is drawn from by every short transaction instead of
+	// the constant Allowance, by any goroutine: 0 locks the keys of every script,
+	// and tests draw at random, to have scripts promoted anywhere.
+	Allowance func() int64
 }
 
 // Store is the keyspace. All its methods may be called by any goroutine.
 type Store struct {
-	shards [shardCount]shard
-	seed   maphash.Seed
-	gate   gate
-	clock  Clock
-	log    EffectLog
-	sink   Sink
-	random func(n int) int
-	fence  fence
-	outbox outbox
+	shards    [shardCount]shard
+	seed      maphash.Seed
+	gate      gate
+	clock     Clock
+	log       EffectLog
+	sink      Sink
+	random    func(n int) int
+	allowance func() int64
+	fence     fence
+	outbox    outbox
 
 	dbmap    []int32        // logical to physical database; changed with the gate closed
 	swapping sync.RWMutex   // dbmap and the watched keys change together
@@ -89,7 +94,7 @@ func New(o Options) (*Store, error) {
 		o.Random = rand.IntN
 	}
 	s := &Store{
-		seed: maphash.MakeSeed(), clock: o.Clock, log: o.Log, sink: o.Sink, random: o.Random,
+		seed: maphash.MakeSeed(), clock: o.Clock, log: o.Log, sink: o.Sink, random: o.Random, allowance: o.Allowance,
 		dbmap:  make([]int32, o.Databases),
 		sizes:  make([]atomic.Int64, o.Databases),
 		vols:   make([]atomic.Int64, o.Databases),

@@ -81,6 +81,8 @@ type Tx struct {
 
 	// Hits and Misses count look-ups of reading commands until FlushStats.
 	Hits, Misses int64
+	// What they were when the transaction began; what is run again counts once.
+	hitsBefore, missesBefore int64
 }
 
 type keyRef struct {
@@ -136,6 +138,7 @@ func (tx *Tx) Begin() {
 	tx.mode = staging
 	tx.reruns, tx.lateBefore = 0, 0
 	tx.retry = tx.retry[:0]
+	tx.hitsBefore, tx.missesBefore = tx.Hits, tx.Misses
 }
 
 // Holds tells whether the transaction has been acquired and has not ended: it may
@@ -560,6 +563,7 @@ func (tx *Tx) Again(w *Wait) error {
 		tx.s.Counter.Reruns.Add(1)
 	}
 	tx.Rollback()
+	tx.Hits, tx.Misses = tx.hitsBefore, tx.missesBefore
 	tx.Begin()
 	tx.reruns = reruns
 	if reruns > rerunsBeforeAlone {
@@ -656,6 +660,7 @@ func (tx *Tx) FlushStats() {
 		tx.s.Counter.Misses.Add(tx.Misses)
 		tx.Misses = 0
 	}
+	tx.hitsBefore, tx.missesBefore = 0, 0
 }
 
 // Commit makes the transaction's changes durable as the log promises and

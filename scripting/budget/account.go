@@ -30,6 +30,8 @@ const (
 	checkEvery = 1024
 	// firstLook is how much a run may allocate before its memory is looked at.
 	firstLook = 1 << 20
+	// shortLook is firstLook of a short run, which may not allocate more.
+	shortLook = 64 << 10
 )
 
 // Why a run was ended by its account.
@@ -60,6 +62,10 @@ type Terms struct {
 	// LongRunning, when set, is called once, after LongAfter: it takes a permit,
 	// waiting if it must, and returns how to give it back. An error ends the run.
 	LongRunning func() (release func(), err error)
+	// Short, when it is above 0, is how many instructions the run may take before
+	// it ends for the reason that Promote gives, to be run again as a longer one.
+	Short   int64
+	Promote func() error
 }
 
 // Account counts what one run uses. It belongs to the run's goroutine.
@@ -94,6 +100,9 @@ func (a *Account) Begin(t Terms) {
 	*a = Account{terms: t, memNext: firstLook, quantum: checkEvery}
 	if n := t.Limits.Instructions; n > 0 {
 		a.quantum = int(min(n, checkEvery))
+	}
+	if t.Short > 0 {
+		a.quantum, a.memNext = int(min(t.Short, int64(a.quantum))), shortLook
 	}
 	a.Left = a.quantum
 }
@@ -163,9 +172,14 @@ func (a *Account) Alloc(n int) bool {
 	return a.Stop == nil
 }
 
-// look settles the account and decides whether the run goes on.
+// look settles the account and decides whether the run goes on. A short run ends
+// here: it was to be done before anybody looks.
 func (a *Account) look() {
 	t := &a.terms
+	if t.Short > 0 {
+		a.Stop = t.Promote()
+		return
+	}
 	spent := a.quantum - a.Left
 	a.used += int64(spent)
 	a.Mem += int64(spent) * t.PerInstruction

@@ -1,9 +1,7 @@
 package command
 
 import (
-	"math/bits"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -38,8 +36,9 @@ type Session struct {
 	// the text of an error reply; "" when they are not (read-only scripts).
 	Denied string
 
-	stamp int64 // monotonic ns when the running command began
-	acc   accumulator
+	stamp int64  // monotonic ns when the running command began
+	acc   ledger // commands that have ended
+	inner ledger // of the running transaction, which may have to run again
 	pos   []Position
 }
 
@@ -67,6 +66,10 @@ type Call struct {
 	// Frame are the bytes that the command came in, when it came from a
 	// client; forwarding sends them on.
 	Frame []byte
+	// Prepared is what the Spec's Prepare has made ready, and Lengthy its verdict
+	// that the command will not be done quickly: its keys are locked at once.
+	Prepared any
+	Lengthy  bool
 
 	failed string // text of the error reply
 	undo   bool
@@ -189,74 +192,3 @@ func ParseInt(b []byte) (int64, bool) {
 
 // FormatInt is ParseInt's opposite.
 func FormatInt(n int64) []byte { return strconv.AppendInt(make([]byte, 0, 20), n, 10) }
-
-// Usage counts the calls of one command for INFO commandstats and LATENCY
-// HISTOGRAM.
-type Usage struct {
-	Calls, Nanos     atomic.Int64
-	Rejected, Failed atomic.Int64
-	// Histogram counts calls by duration: bucket i holds those below 2^i
-	// microseconds... of 1024 ns each.
-	Histogram [histBuckets]atomic.Int64
-}
-
-const histBuckets = 32
-
-// Reset sets all to zero.
-func (u *Usage) Reset() {
-	u.Calls.Store(0)
-	u.Nanos.Store(0)
-	u.Rejected.Store(0)
-	u.Failed.Store(0)
-	for i := range u.Histogram {
-		u.Histogram[i].Store(0)
-	}
-}
-
-// accumulator gathers the usage of a run of equal commands, so that a pipeline
-// of one command costs one visit to the shared counters.
-type accumulator struct {
-	spec  *Spec
-	calls int64
-	nanos int64
-	used  uint32 // buckets that are not zero
-	hist  [histBuckets]uint32
-}
-
-func (a *accumulator) add(s *Spec, nanos int64) {
-	if a.spec != s {
-		a.flush()
-		a.spec = s
-	}
-	a.calls++
-	a.nanos += nanos
-	b := min(bits.Len64(uint64(nanos)>>10), histBuckets-1)
-	a.hist[b]++
-	a.used |= 1 << b
-}
-
-func (a *accumulator) flush() {
-	if a.calls == 0 {
-		return
-	}
-	u := &a.spec.usage
-	u.Calls.Add(a.calls)
-	u.Nanos.Add(a.nanos)
-	for a.used != 0 {
-		b := bits.TrailingZeros32(a.used)
-		u.Histogram[b].Add(int64(a.hist[b]))
-		a.hist[b] = 0
-		a.used &^= 1 << b
-	}
-	a.calls, a.nanos = 0, 0
-}
-
-// BeginBatch stamps the time from which the next command's duration counts.
-func (s *Session) BeginBatch() { s.stamp = monotonic() }
-
-// FlushStats hands the session's counts to the shared counters. The proxy does
-// so before a batch's replies leave.
-func (s *Session) FlushStats() {
-	s.acc.flush()
-	s.Tx.FlushStats()
-}

@@ -61,8 +61,49 @@ const fewKeys = 8
 // Run runs a command of a client in a transaction of its own. The command's
 // Spec is known, its arity right, and the client may run it.
 func (e *Engine) Run(c *Call) {
-	spec, tx := c.Spec, c.S.Tx
-	c.E, c.Tx = e, tx
+	c.E, c.Tx = e, c.S.Tx
+	if c.Spec.Prepare == nil {
+		e.run(c)
+	} else {
+		e.runPrepared(c)
+	}
+	if c.S.inner.open {
+		e.settle(c.S)
+	}
+}
+
+func (e *Engine) runPrepared(c *Call) {
+	e.Prepare(c)
+	defer e.Finish(c)
+	e.run(c)
+}
+
+// Prepare prepares a command that is about to be run for a client, before its
+// keys are acquired. Run does it by itself; who runs several commands in one
+// transaction does it for each of them, and Finish when the transaction has ended.
+func (e *Engine) Prepare(c *Call) {
+	if c.Spec.Prepare != nil {
+		c.E = e
+		c.Spec.Prepare(c)
+	}
+}
+
+// Finish undoes Prepare.
+func (e *Engine) Finish(c *Call) {
+	if c.Spec.Finish != nil {
+		c.Spec.Finish(c)
+	}
+}
+
+// Again begins a transaction anew that must run again (store.Tx.Again); what was
+// counted for commands in it is forgotten.
+func (s *Session) Again() error {
+	s.inner.forget()
+	return s.Tx.Again(s.Wait)
+}
+
+func (e *Engine) run(c *Call) {
+	spec, tx := c.Spec, c.Tx
 	if spec.Access == Free {
 		e.exec(c, c.Reply.Mark())
 		if c.undo {
@@ -81,7 +122,7 @@ func (e *Engine) Run(c *Call) {
 	for tx.Clash() {
 		c.Reply.Rewind(mark)
 		c.failed, c.undo = "", false
-		if err := tx.Again(c.S.Wait); err != nil {
+		if err := c.S.Again(); err != nil {
 			e.waitFailed(c, err)
 			return
 		}
@@ -143,13 +184,9 @@ func (e *Engine) open(c *Call) bool {
 		tx.Add(c.S.DB, c.Args[1])
 		return e.acquire(c, 1)
 	default:
-		keys := 0
-		c.EachKey(func(db int, name []byte) {
-			tx.Add(db, name)
-			keys++
-		})
-		if spec.Access == ByKeys && keys == 0 {
-			tx.AcquireNone() // the handler will say what is wrong
+		keys := c.stage()
+		if keys == 0 && spec.Access <= Bounded && !c.Lengthy {
+			tx.AcquireNone() // of ByKeys the handler will say what is wrong
 		} else {
 			return e.acquire(c, keys)
 		}
@@ -168,7 +205,7 @@ func (e *Engine) monitor(c *Call, inTx bool) {
 
 // acquire takes the staged keys in the way the command asks for.
 func (e *Engine) acquire(c *Call, keys int) bool {
-	if c.Spec.Access == ByKeys && keys <= fewKeys && c.Tx.AcquireFast() {
+	if c.Spec.Access <= Bounded && keys <= fewKeys && !c.Lengthy && c.Tx.AcquireFast() {
 		return true
 	}
 	if err := c.Tx.Acquire(c.S.Wait); err != nil {
@@ -203,42 +240,53 @@ func WaitError(err error) string {
 // Exec runs a command within the transaction that c.Tx is in already: for EXEC,
 // scripts and plugins. It is a savepoint: when the command fails, it undoes
 // itself only. Keys the transaction does not hold are reached for; when that
-// fails (Tx.Clash) the caller must give up at once, without a reply.
+// fails, or the command is too long for a short transaction (Tx.Clash), the caller
+// must give up at once, without a reply.
 func (e *Engine) Exec(c *Call) {
 	c.E = e
+	spec, tx := c.Spec, c.Tx
 	mark := c.Reply.Mark()
-	if c.From != FromExec && len(c.Spec.Keys) != 0 {
+	if c.From != FromExec && len(spec.Keys) != 0 {
 		if e.Owns != nil && !e.ownsAll(c) {
-			c.Spec.usage.Rejected.Add(1)
-			c.Err(ErrCrossOwner)
-			e.failed(ErrCrossOwner)
+			e.reject(c, ErrCrossOwner)
 			return
 		}
 		if !e.reach(c) {
 			return
 		}
 	}
-	if (c.Spec.Access == Alone || c.Spec.Outside) && c.Tx.RequireAll() != nil {
+	if (spec.Access == Alone || spec.Outside) && tx.RequireAll() != nil {
 		return
 	}
-	if limit := e.MaxWeight.Load(); limit > 0 && c.Tx.Weight() > limit {
-		c.Spec.usage.Rejected.Add(1)
-		c.Err(ErrTxTooLarge)
-		e.failed(ErrTxTooLarge)
+	if tx.Short() && !spec.Quick() {
+		tx.Promote()
 		return
 	}
-	sp := c.Tx.Savepoint()
-	c.S.stamp = monotonic()
-	e.exec(c, mark)
-	if c.undo || c.Tx.Clash() {
-		c.Tx.RollbackTo(sp)
+	if limit := e.MaxWeight.Load(); limit > 0 && tx.Weight() > limit {
+		e.reject(c, ErrTxTooLarge)
+		return
+	}
+	if e.refused(c) {
+		return
+	}
+	if spec.pure() {
+		e.handleNested(c, mark)
 	} else {
-		c.Tx.Release(sp)
+		sp := tx.Savepoint()
+		e.handleNested(c, mark)
+		if c.undo || tx.Clash() {
+			tx.RollbackTo(sp)
+		} else {
+			tx.Release(sp)
+		}
 	}
-	if !c.Tx.Clash() {
+	if !tx.Clash() {
 		e.monitor(c, true)
 	}
 }
+
+// pure tells whether the command cannot change anything, and needs no savepoint.
+func (s *Spec) pure() bool { return s.Flags&ReadOnly != 0 && s.Access == ByKeys && s.module == "" }
 
 // ownsAll tells whether all keys of a command are ours. A transaction here must
 // not make phantoms of keys that live upstream.
@@ -254,6 +302,14 @@ func (e *Engine) reach(c *Call) bool {
 	if c.Spec.oneKey() {
 		return c.Tx.Reach(c.S.DB, c.Args[1]) == nil
 	}
+	if c.Spec.Extra == nil {
+		for _, p := range c.positions() {
+			if c.Tx.Reach(c.S.DB, c.Args[p.Index]) != nil {
+				return false
+			}
+		}
+		return true
+	}
 	held := true
 	c.EachKey(func(db int, name []byte) {
 		held = held && c.Tx.Reach(db, name) == nil
@@ -261,36 +317,107 @@ func (e *Engine) reach(c *Call) bool {
 	return held
 }
 
-// exec is the gate itself.
+// exec runs a client's own command, which has its transaction. One that must run
+// again (Tx.Clash) has not been counted yet.
 func (e *Engine) exec(c *Call, mark int) {
-	spec := c.Spec
-	if spec.Flags&DenyOOM != 0 && !c.S.AllowOOM && e.Store.OverLimit() {
-		spec.usage.Rejected.Add(1)
-		c.Err(ErrOOM)
-		e.failed(ErrOOM)
+	if e.refused(c) {
 		return
-	}
-	if spec.Flags&Write != 0 && c.S.Denied != "" {
-		spec.usage.Rejected.Add(1)
-		c.Err(c.S.Denied)
-		e.failed(c.S.Denied)
-		return
-	}
-	if spec.Flags&SkipMonitor != 0 && e.Monitors.Load() != 0 {
-		e.Monitor(c, spec.Access != Free || c.From != FromClient)
 	}
 	e.handle(c, mark)
+	if c.Tx.Clash() {
+		return
+	}
+	spec := c.Spec
 	now := monotonic()
 	took := now - c.S.stamp
 	c.S.stamp = now
-	c.S.acc.add(spec, took)
+	a := &c.S.acc.accounts[c.S.acc.find(spec)]
+	a.add(took)
 	if slow := e.SlowAfter.Load(); slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
 		e.Slow(c, took)
 	}
-	if c.failed != "" && !c.Tx.Clash() {
-		spec.usage.Failed.Add(1)
+	if c.failed != "" {
+		a.failed++
 		e.failed(c.failed)
 	}
+}
+
+// quickly is how long no quick command takes, in ns. Whoever wants to hear of
+// shorter ones has every command measured.
+const quickly = int64(time.Millisecond)
+
+// handleNested calls the handler of a command in a transaction of several. Under
+// latches, where all commands are quick, one call is measured for many.
+func (e *Engine) handleNested(c *Call, mark int) {
+	spec, inner := c.Spec, &c.S.inner
+	at, slow := inner.find(spec), e.SlowAfter.Load()
+	if !inner.accounts[at].due() && c.Tx.Short() && (slow < 0 || slow >= quickly) {
+		e.handle(c, mark)
+		inner.accounts[at].estimated()
+	} else {
+		stamp := c.S.stamp
+		c.S.stamp = monotonic()
+		e.handle(c, mark)
+		took := monotonic() - c.S.stamp
+		c.S.stamp = stamp
+		inner.accounts[at].measured(took)
+		if slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
+			e.Slow(c, took)
+		}
+	}
+	if c.failed != "" && !c.Tx.Clash() {
+		inner.accounts[at].failed++
+		e.innerFailed(c, c.failed)
+	}
+}
+
+// refused tells whether the command may not run now; then it was answered.
+func (e *Engine) refused(c *Call) bool {
+	spec := c.Spec
+	switch {
+	case spec.Flags&DenyOOM != 0 && !c.S.AllowOOM && e.Store.OverLimit():
+		e.reject(c, ErrOOM)
+		return true
+	case spec.Flags&Write != 0 && c.S.Denied != "":
+		e.reject(c, c.S.Denied)
+		return true
+	case spec.Flags&SkipMonitor != 0 && e.Monitors.Load() != 0:
+		e.Monitor(c, spec.Access != Free || c.From != FromClient)
+	}
+	return false
+}
+
+// reject answers an error for a command that does not run.
+func (e *Engine) reject(c *Call, msg string) {
+	if c.From == FromClient {
+		c.Spec.usage.Rejected.Add(1)
+		e.failed(msg)
+	} else {
+		c.S.inner.accounts[c.S.inner.find(c.Spec)].rejected++
+		e.innerFailed(c, msg)
+	}
+	c.Err(msg)
+}
+
+// innerFailed is failed for a command in a transaction, which may be undone and
+// run again: then it was not told.
+func (e *Engine) innerFailed(c *Call, msg string) {
+	if e.OnError == nil {
+		return
+	}
+	if inner := &c.S.inner; len(inner.errors) < maxErrors {
+		inner.errors = append(inner.errors, msg)
+	} else {
+		e.OnError(msg)
+	}
+}
+
+// settle counts what the commands of a transaction have done, when it has ended.
+func (e *Engine) settle(s *Session) {
+	for _, msg := range s.inner.errors {
+		e.OnError(msg)
+	}
+	s.inner.moveTo(&s.acc)
 }
 
 func (e *Engine) failed(msg string) {

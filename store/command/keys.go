@@ -97,16 +97,43 @@ func (s *Spec) oneKey() bool {
 // EachKey calls add for every key that the command names, with its logical
 // database. Arguments that do not allow it name no keys.
 func (c *Call) EachKey(add func(db int, name []byte)) {
-	pos, err := c.Spec.AppendKeys(c.S.pos[:0], c.Args)
-	c.S.pos = pos[:0]
-	if err == nil {
-		for _, p := range pos {
-			add(c.S.DB, c.Args[p.Index])
-		}
+	for _, p := range c.positions() {
+		add(c.S.DB, c.Args[p.Index])
 	}
 	if c.Spec.Extra != nil {
 		c.Spec.Extra(c, add)
 	}
+}
+
+// positions are those of the keys that the key specs name, none if the arguments
+// do not allow it. They live until the session's next command.
+func (c *Call) positions() []Position {
+	pos, err := c.Spec.AppendKeys(c.S.pos[:0], c.Args)
+	c.S.pos = pos[:0]
+	if err != nil {
+		return nil
+	}
+	return pos
+}
+
+// stage adds the command's keys to its transaction and returns how many there are.
+func (c *Call) stage() int {
+	if c.Spec.Extra != nil {
+		return c.stageExtra()
+	}
+	pos := c.positions()
+	for _, p := range pos {
+		c.Tx.Add(c.S.DB, c.Args[p.Index])
+	}
+	return len(pos)
+}
+
+func (c *Call) stageExtra() (keys int) {
+	c.EachKey(func(db int, name []byte) {
+		c.Tx.Add(db, name)
+		keys++
+	})
+	return keys
 }
 
 // FirstKey is the argument that the command's first key usually stands at, 1 if

@@ -30,6 +30,18 @@ type Spec struct {
 	Help []string
 
 	Handler Handler
+	// Prepare is called before any key of a client's command is acquired. It does
+	// what others should not have to wait for (compiling, getting hold of an
+	// instance), leaves the outcome in Call.Prepared for the handler, and may set
+	// Call.Lengthy. It answers nothing: what it finds wrong the handler will say.
+	// For commands of scripts and plugins it is not called.
+	Prepare func(c *Call)
+	// Finish is called when a command that was prepared has ended and its keys are
+	// free, however it ended.
+	Finish func(c *Call)
+	// Instant: a Free command that takes no lock and waits for nothing, so that
+	// it may run in a transaction that holds latches.
+	Instant bool
 	// Extra names keys that the key specs cannot: those in another database
 	// (COPY, MOVE). It parses as far as it can and never answers.
 	Extra func(c *Call, add func(db int, name []byte))
@@ -71,6 +83,11 @@ const (
 	// ByKeys: the keys that the specs name, under their latches when they are
 	// few, locked when they are many. For commands that are done quickly.
 	ByKeys Access = iota
+	// Bounded: as ByKeys, for commands that can tell how long they take. While
+	// Tx.Short the handler spends no more than Tx.Allowance; when that is used up
+	// it calls Tx.Promote and returns at once, to be called again with the keys
+	// locked. So it may go through everything twice, but for what it says.
+	Bounded
 	// Locked: the keys are locked, for commands that may run long.
 	Locked
 	// Visits: no keys; the command visits the keyspace shard by shard.
@@ -81,6 +98,9 @@ const (
 	// in theirs.
 	Free
 )
+
+// Quick tells whether the command may run in a transaction that holds latches.
+func (s *Spec) Quick() bool { return s.Access <= Bounded || s.Instant }
 
 // Flags are the command flags of COMMAND INFO.
 type Flags uint32

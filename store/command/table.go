@@ -149,7 +149,13 @@ func (s *Spec) check() error {
 	if s.Access > Free {
 		return bad("unknown access %d", s.Access)
 	}
-	if len(s.Keys) == 0 && len(s.Sub) == 0 && (s.Access == Locked || s.Access == ByKeys) {
+	if s.Instant && (s.Access != Free || s.Outside || s.Flags&Blocking != 0) {
+		return bad("only a free command that neither blocks nor acts outside of the keyspace can be instant")
+	}
+	if s.Finish != nil && s.Prepare == nil {
+		return bad("it has something to finish, but nothing prepares it")
+	}
+	if len(s.Keys) == 0 && len(s.Sub) == 0 && s.Access <= Locked {
 		return bad("access by keys, but no key specs")
 	}
 	for _, k := range s.Keys {
