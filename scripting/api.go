@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -157,20 +158,12 @@ func apiErrorReply(L *lua.LState) int {
 	if L.GetTop() != 1 || !ok {
 		return replyTable(L, "err", "ERR "+wrongReplyArgs)
 	}
-	text := string(s)
-	if text != "" && text[0] == '-' {
-		text = text[1:]
+	text, _, _ := strings.Cut(string(s), "\x00") // as C ends it
+	code, msg, ok := strings.Cut(strings.TrimPrefix(text, "-"), " ")
+	if !ok {
+		code, msg = "ERR", code
 	}
-	for i := 0; ; i++ {
-		if i == len(text) {
-			text = "ERR " + text
-			break
-		}
-		if text[i] == ' ' {
-			break
-		}
-	}
-	return replyTable(L, "err", text)
+	return replyTable(L, "err", code+" "+strings.Trim(msg, "\r\n"))
 }
 
 func apiStatusReply(L *lua.LState) int {
@@ -202,15 +195,16 @@ func apiLog(L *lua.LState) int {
 	if n < 2 {
 		raiseReply(L, "redis.log() requires two arguments or more.")
 	}
-	level, ok := L.Get(1).(lua.LNumber)
+	f, ok := toNumber(L.Get(1))
 	if !ok {
 		raiseReply(L, "First argument must be a number (log level).")
 	}
+	level := truncate(f)
 	if level < logDebug || level > logWarning {
 		raiseReply(L, "Invalid debug level.")
 	}
 	r := runOf(L)
-	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[int(level)]
+	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[level]
 	if !r.engine.logs(at) {
 		return 0
 	}

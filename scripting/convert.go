@@ -18,7 +18,7 @@ const maxReplyDepth = 1000
 func (st *state) answer(v lua.LValue, out command.Reply) error {
 	if t, ok := v.(*lua.LTable); ok {
 		if s, ok := st.facing(t).RawGetString("err").(lua.LString); ok {
-			return &Failure{Returned, oneLine(string(s))}
+			return &Failure{Returned, replyLine(string(s))}
 		}
 	}
 	mark := out.Mark()
@@ -58,6 +58,12 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 }
 
+// replyLine is a text as a status or an error: C ends it at a NUL.
+func replyLine(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return oneLine(s)
+}
+
 func (a *answerer) value(v lua.LValue, depth int) error {
 	if depth >= maxReplyDepth {
 		a.out.Error("ERR reached lua stack limit")
@@ -89,11 +95,11 @@ func (a *answerer) value(v lua.LValue, depth int) error {
 func (a *answerer) table(t *lua.LTable, depth int) error {
 	t = a.st.facing(t)
 	if s, ok := t.RawGetString("err").(lua.LString); ok {
-		a.out.Error(oneLine(string(s)))
+		a.out.Error(replyLine(string(s)))
 		return a.grow(len(s))
 	}
 	if s, ok := t.RawGetString("ok").(lua.LString); ok {
-		a.out.Status(oneLine(string(s)))
+		a.out.Status(replyLine(string(s)))
 		return a.grow(len(s))
 	}
 	if f, ok := t.RawGetString("double").(lua.LNumber); ok {
@@ -156,7 +162,10 @@ func (a *answerer) entries(t *lua.LTable) (keys, values []lua.LValue) {
 }
 
 // verbatimFormat is the three letters that the protocol has room for.
-func verbatimFormat(s string) string { return (s + "   ")[:3] }
+func verbatimFormat(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return (s + "   ")[:3]
+}
 
 // facing is the table behind a read-only one, for a script that returns a library.
 func (st *state) facing(t *lua.LTable) *lua.LTable {

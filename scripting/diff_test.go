@@ -61,7 +61,7 @@ type redisServer struct {
 	r    *bufio.Reader
 }
 
-func startRedis(t *testing.T) *redisServer {
+func startRedis(t *testing.T, options ...string) *redisServer {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -76,8 +76,10 @@ func startRedis(t *testing.T) *redisServer {
 	}
 	addr := l.Addr().(*net.TCPAddr)
 	l.Close()
-	cmd := exec.Command(path, "--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	cmd := exec.Command(path, append([]string{
+		"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", t.TempDir(),
+	}, options...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -134,12 +136,16 @@ func (s *redisServer) read(b *bytes.Buffer) error {
 		b.WriteString(line)
 		n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
 		switch {
-		case line[0] == '$' && n >= 0:
+		case (line[0] == '$' || line[0] == '=') && n >= 0:
 			if _, err := io.CopyN(b, s.r, int64(n+2)); err != nil {
 				return err
 			}
-		case line[0] == '*' && n > 0:
+		case (line[0] == '*' || line[0] == '~') && n > 0:
 			left += n
+		case line[0] == '%':
+			left += 2 * n
+		case line[0] == '|': // attributes come before the reply
+			left += 2*n + 1
 		}
 	}
 	return nil

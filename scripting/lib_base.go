@@ -346,8 +346,8 @@ func pushOutcome(L *lua.LState, results []lua.LValue, err *lua.ApiError) int {
 // errorText turns an error table of redis.call into its text.
 func errorText(v lua.LValue) lua.LValue {
 	if t, ok := v.(*lua.LTable); ok {
-		if s, ok := t.RawGetString("err").(lua.LString); ok {
-			return s
+		if text := t.RawGetString("err"); text.Type() == lua.LTString || text.Type() == lua.LTNumber {
+			return text
 		}
 	}
 	return v
