@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -100,39 +101,9 @@ func monitorLine(at time.Time, c *command.Call) []byte {
 	b = append(b, ']')
 	for _, a := range args {
 		b = append(b, ' ')
-		b = appendQuoted(b, a)
+		b = quoting.Append(b, a)
 	}
 	return append(b, '\r', '\n')
-}
-
-// appendQuoted appends s between quotation marks, with all that does not print
-// escaped, as redis-cli reads it.
-func appendQuoted(b, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for _, ch := range s {
-		switch ch {
-		case '\\', '"':
-			b = append(b, '\\', ch)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\a':
-			b = append(b, '\\', 'a')
-		case '\b':
-			b = append(b, '\\', 'b')
-		default:
-			if ch < ' ' || ch > '~' {
-				b = append(b, '\\', 'x', hex[ch>>4], hex[ch&15])
-			} else {
-				b = append(b, ch)
-			}
-		}
-	}
-	return append(b, '"')
 }
 
 const redacted = "(redacted)"

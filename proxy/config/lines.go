@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 )
 
 // checkUser wants the one user that there is, with the rules that it has: a line
@@ -49,7 +51,7 @@ func (c *Config) LineError(name string, i int, reason, hint string) *Error {
 	if i < len(v.lines) && !c.must(name).Redacted {
 		words := slices.Clone(v.lines[i])
 		for j := range words {
-			words[j] = Quote(words[j])
+			words[j] = quoting.Quote(words[j])
 		}
 		e.Value = strings.Join(words, " ")
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 )
 
 // What the sources may have at most. A configuration is small; these keep a wrong path from filling the memory.
@@ -58,14 +60,14 @@ func ParseArgs(args []string, stdin io.Reader) Sources {
 			options.WriteString(arg[2:])
 			options.WriteByte(' ')
 			// "--port 7000" in one argument has its value already.
-			words, err := SplitArgs(arg)
+			words, err := quoting.Split(arg)
 			complete = err != nil || len(words) != 1
 			if !complete && strings.EqualFold(arg, "--save") && (last || strings.HasPrefix(args[i+1], "--")) {
 				options.WriteString(`""`)
 				complete = true
 			}
 		default:
-			options.WriteString(Quote(arg))
+			options.WriteString(quoting.Quote(arg))
 			options.WriteByte(' ')
 			complete = true
 		}
@@ -187,7 +189,7 @@ func (l *loader) text(text, file string) error {
 		if strings.IndexByte(line, 0) >= 0 {
 			return &Error{Origin: at, Reason: "the line has a NUL byte", Suggestion: "is this a text file?"}
 		}
-		words, err := SplitArgs(line)
+		words, err := quoting.Split(line)
 		if err != nil {
 			return &Error{Origin: at, Reason: "unbalanced quotes", Suggestion: "a closing quote must be followed by a blank or the end of the line"}
 		}
@@ -274,7 +276,7 @@ func (c *Config) load(e *entry, name string, args []string, at Origin) error {
 	}
 	// One argument with blanks in it counts as several: --bind "127.0.0.1 ::1".
 	if e.Kind.manyArguments() && e.Kind != Lines && len(args) == 1 && args[0] != "" {
-		words, err := SplitArgs(args[0])
+		words, err := quoting.Split(args[0])
 		if err != nil {
 			return fail("unbalanced quotes")
 		}

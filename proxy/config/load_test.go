@@ -275,64 +275,6 @@ func TestCheckUpstream(t *testing.T) {
 	}
 }
 
-func TestSplitArgs(t *testing.T) {
-	for in, want := range map[string][]string{
-		"":                    nil,
-		"  \t ":               nil,
-		`a b`:                 {"a", "b"},
-		`"" ''`:               {"", ""},
-		`"a\x41\n\"b" 'c\'d'`: {"aA\n\"b", "c'd"},
-		`"\x4g\q\\"`:          {"x4gq\\"},
-		`'\n'`:                {`\n`},
-		`a"b c"`:              {"ab c"},
-		"a\vb\fc \v d":        {"a\vb\fc", "d"},
-		"a\x00b":              {"a"},
-		`\`:                   {`\`},
-	} {
-		if got, err := SplitArgs(in); err != nil || !slices.Equal(got, want) {
-			t.Errorf("SplitArgs(%q) is %q, %v; want %q", in, got, err, want)
-		}
-	}
-	for _, in := range []string{`"`, `'`, `"a"b`, `'a'b`, `"\"`, `'\'`, `"a\`, `a "b' c`} {
-		if got, err := SplitArgs(in); err == nil {
-			t.Errorf("SplitArgs(%q) is %q, want an error", in, got)
-		}
-	}
-}
-
-func FuzzSplitArgs(f *testing.F) {
-	for _, s := range []string{"", "a b", `"a\x41\n" 'c\'d'`, `"`, "a\x00b", "a\vb", `\`, `"\x4"`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		words, err := SplitArgs(line)
-		if err != nil {
-			return
-		}
-		quoted := make([]string, len(words))
-		size := 0
-		for i, w := range words {
-			quoted[i] = Quote(w)
-			size += len(w)
-		}
-		if size > len(line) {
-			t.Errorf("SplitArgs(%q) has %d bytes of words", line, size)
-		}
-		again, err := SplitArgs(strings.Join(quoted, " "))
-		if err != nil || !slices.Equal(words, again) {
-			t.Errorf("SplitArgs(%q) is %q; quoted and split again %q, %v", line, words, again, err)
-		}
-		for i, w := range words {
-			if strings.IndexByte(w, 0) < 0 {
-				quoted[i] = quoteIfNeeded(w)
-			}
-		}
-		if again, err := SplitArgs(strings.Join(quoted, " ")); err != nil || !slices.Equal(words, again) {
-			t.Errorf("SplitArgs(%q) is %q; quoted where needed and split again %q, %v", line, words, again, err)
-		}
-	})
-}
-
 // FuzzLoad reads any text as a file. What loads must survive a rewrite: the values after reading the rewritten file
 // are the same, and rewriting that changes nothing.
 func FuzzLoad(f *testing.F) {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 )
 
 const (
@@ -172,7 +174,7 @@ func complain(w io.Writer, err error, hint string) {
 func (o *options) expand(args []string, stdin io.Reader) ([]string, error) {
 	if o.quotedInput {
 		for i, arg := range args {
-			parts, err := splitArgs(arg)
+			parts, err := quoting.Split(arg)
 			if err != nil || len(parts) != 1 {
 				return nil, fmt.Errorf("--quoted-input: %q is not one quoted argument", arg)
 			}

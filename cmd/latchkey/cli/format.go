@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 	"github.com/tidwall/resp"
 )
 
@@ -57,7 +58,7 @@ func appendTTY(dst []byte, v resp.Value, prefix string) []byte {
 		if v.IsNull() {
 			dst = append(dst, "(nil)"...)
 		} else {
-			dst = appendQuoted(dst, v.Bytes())
+			dst = quoting.Append(dst, v.Bytes())
 		}
 	case resp.Array:
 		elements := v.Array()
@@ -106,7 +107,7 @@ func appendRaw(dst []byte, v resp.Value, delimiter string) []byte {
 func appendCSV(dst []byte, v resp.Value) []byte {
 	switch v.Type() {
 	case resp.Error:
-		return appendQuoted(append(dst, "ERROR,"...), v.Bytes())
+		return quoting.Append(append(dst, "ERROR,"...), v.Bytes())
 	case resp.Integer:
 		return strconv.AppendInt(dst, int64(v.Integer()), 10)
 	case resp.Array:
@@ -124,7 +125,7 @@ func appendCSV(dst []byte, v resp.Value) []byte {
 	if v.IsNull() {
 		return append(dst, "NULL"...)
 	}
-	return appendQuoted(dst, v.Bytes())
+	return quoting.Append(dst, v.Bytes())
 }
 
 // appendJSON appends v as JSON. Bytes that are not UTF-8 are passed on as they
@@ -152,35 +153,6 @@ func appendJSON(dst []byte, v resp.Value) []byte {
 		return append(dst, "null"...)
 	}
 	return appendJSONString(dst, v.Bytes())
-}
-
-// appendQuoted appends s in double quotes, everything but printable ASCII
-// escaped, so that splitArgs would read the same bytes back.
-func appendQuoted(dst, s []byte) []byte {
-	dst = append(dst, '"')
-	for _, c := range s {
-		switch c {
-		case '\\', '"':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\a':
-			dst = append(dst, '\\', 'a')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		default:
-			if c >= ' ' && c <= '~' {
-				dst = append(dst, c)
-			} else {
-				dst = fmt.Appendf(dst, `\x%02x`, c)
-			}
-		}
-	}
-	return append(dst, '"')
 }
 
 func appendJSONString(dst, s []byte) []byte {

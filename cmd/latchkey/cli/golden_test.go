@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 )
 
 // commands are run in order, by redis-cli on one server and by this client on
@@ -128,7 +130,7 @@ func TestRepliesAsRedisCLI(t *testing.T) {
 			ours.cli("", "script", "flush")
 			n := 0
 			for line := range strings.Lines(strings.TrimSpace(commands)) {
-				args, err := splitArgs(line)
+				args, err := quoting.Split(line)
 				if err != nil {
 					t.Fatalf("%s: %v", line, err)
 				}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy/quoting"
 )
 
 // slow is the time from which the prompt says how long a command took.
@@ -133,7 +135,7 @@ func (s *session) batch(in *bufio.Reader) int {
 // the prompt's own words. What is wrong with the line itself is printed like a
 // reply, as redis-cli does; with -e it is an error.
 func (s *session) line(line string) (quit bool, err error) {
-	args, err := splitArgs(line)
+	args, err := quoting.Split(line)
 	if err != nil {
 		return false, s.invalid("Invalid argument(s)")
 	}

@@ -1,14 +1,17 @@
-package config
+// Package quoting reads and writes lines of words as Redis does: in redis.conf, at
+// redis-cli's prompt, in MONITOR and in transcripts.
+package quoting
 
 import "errors"
 
-var errQuotes = errors.New("Unbalanced quotes in configuration line")
+// ErrQuotes is what Split answers for a quote that is not closed, or is closed inside a word.
+var ErrQuotes = errors.New("unbalanced quotes")
 
-// SplitArgs splits a line into words as redis.conf and redis-cli write them (Redis's sdssplitargs): blanks separate
+// Split splits a line into words as redis.conf and redis-cli write them (Redis's sdssplitargs): blanks separate
 // words; "double quotes" know \n \r \t \b \a, \xHH and a backslash before any other byte; 'single quotes' know \' only;
 // a closing quote must be followed by a blank or the end. A NUL byte ends the line. The words are copies. The only
-// error is a quote that is not closed, or is closed inside a word.
-func SplitArgs(line string) ([]string, error) {
+// error is ErrQuotes.
+func Split(line string) ([]string, error) {
 	for i := 0; i < len(line); i++ {
 		if line[i] == 0 {
 			line = line[:i]
@@ -51,7 +54,7 @@ func splitWord(line string, p int) (word string, next int, err error) {
 		case c == quote:
 			p++
 			if p < len(line) && !isSpace(line[p]) {
-				return "", 0, errQuotes
+				return "", 0, ErrQuotes
 			}
 			return string(b), p, nil
 		case c == '\\' && quote == '\'':
@@ -73,7 +76,7 @@ func splitWord(line string, p int) (word string, next int, err error) {
 		}
 	}
 	if quote != 0 {
-		return "", 0, errQuotes
+		return "", 0, ErrQuotes
 	}
 	return string(b), p, nil
 }
@@ -112,38 +115,40 @@ func unescape(c byte) byte {
 
 const hexDigits = "0123456789abcdef"
 
-// Quote writes s so that SplitArgs reads it back as one word, as Redis's sdscatrepr: in double quotes, with bytes
-// that do not print as \xHH.
-func Quote(s string) string {
-	b := make([]byte, 0, len(s)+2)
-	b = append(b, '"')
+// Append appends s to dst so that Split reads it back as one word, as Redis's sdscatrepr: in double quotes, with
+// bytes that are not printable ASCII as \xHH.
+func Append[S []byte | string](dst []byte, s S) []byte {
+	dst = append(dst, '"')
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '\\', '"':
-			b = append(b, '\\', c)
+			dst = append(dst, '\\', c)
 		case '\n':
-			b = append(b, `\n`...)
+			dst = append(dst, `\n`...)
 		case '\r':
-			b = append(b, `\r`...)
+			dst = append(dst, `\r`...)
 		case '\t':
-			b = append(b, `\t`...)
+			dst = append(dst, `\t`...)
 		case '\a':
-			b = append(b, `\a`...)
+			dst = append(dst, `\a`...)
 		case '\b':
-			b = append(b, `\b`...)
+			dst = append(dst, `\b`...)
 		default:
 			if c >= ' ' && c < 0x7f {
-				b = append(b, c)
+				dst = append(dst, c)
 			} else {
-				b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+				dst = append(dst, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
 			}
 		}
 	}
-	return string(append(b, '"'))
+	return append(dst, '"')
 }
 
-// quoteIfNeeded leaves plain words as they are.
-func quoteIfNeeded(s string) string {
+// Quote is Append to nothing.
+func Quote(s string) string { return string(Append(make([]byte, 0, len(s)+2), s)) }
+
+// QuoteIfNeeded leaves words as they are that Split reads back without quotes.
+func QuoteIfNeeded(s string) string {
 	if s == "" {
 		return `""`
 	}
