@@ -317,6 +317,15 @@ func (s *Server) infoLatchkey(t *infoText) {
 	t.int("latchkey_lock_waits", n.LockWaits.Load())
 	t.int("latchkey_lock_waiting", n.LockWaiting.Load())
 	scripts := s.scripts()
+	switch {
+	case scripts.File == "":
+		t.str("latchkey_script_file", "none")
+	case scripts.FileErr != nil:
+		t.str("latchkey_script_file", "failed: "+scripts.FileErr.Error())
+	default:
+		t.str("latchkey_script_file", scripts.File)
+	}
+	t.int("latchkey_script_file_bytes", scripts.FileBytes)
 	t.int("latchkey_scripts_running_long", scripts.Long)
 	t.int("latchkey_scripts_evicted", scripts.Evicted)
 	t.int("latchkey_script_rollbacks", scripts.Rollbacks)

@@ -53,6 +53,11 @@ type ScriptStats struct {
 	Killed      int64 // ended from outside or by a limit
 	Undeclared  int64 // keys reached without having been declared
 	Reruns      int64 // begun anew because such a key was held
+	// File is where loaded scripts are kept for the next start, empty if they are
+	// not, and FileErr why the newest are not in it.
+	File      string
+	FileBytes int64
+	FileErr   error
 }
 
 // ScriptCounts are those of one script, by its SHA1 or the name of a function.

@@ -19,7 +19,8 @@ type queued struct {
 	spec *command.Spec
 	args [][]byte
 
-	prepared any // of Call, from before the keys were acquired
+	release  func() // of Spec.Queued, or nil
+	prepared any    // of Call, from before the keys were acquired
 	lengthy  bool
 }
 
@@ -100,7 +101,17 @@ func (c *client) leaveMulti() {
 func (c *client) dropMulti() {
 	if c.multi != nil {
 		c.growQuery(-c.multi.bytes)
+		c.multi.release()
 		c.multi = nil
+	}
+}
+
+// release tells the commands that want to know that they are no longer queued.
+func (m *multi) release() {
+	for i := range m.queue {
+		if release := m.queue[i].release; release != nil {
+			release()
+		}
 	}
 }
 
@@ -154,7 +165,11 @@ func (c *client) queue(call *command.Call) {
 		return
 	}
 	c.multi.bytes += size
-	c.multi.queue = append(c.multi.queue, newQueued(call))
+	q := newQueued(call)
+	if spec.Queued != nil {
+		q.release = spec.Queued(q.args)
+	}
+	c.multi.queue = append(c.multi.queue, q)
 	c.w.Status("QUEUED")
 }
 
@@ -189,6 +204,7 @@ func exec(c *command.Call) {
 	}
 	defer func() {
 		cl.growQuery(-m.bytes)
+		m.release()
 		cl.leaveMulti()
 	}()
 	cl.multi = nil // while they run, the commands are no longer queued

@@ -14,6 +14,7 @@ type Cache struct {
 	scripts  map[SHA1]*cached
 	evals    list.List // most recently used in front
 	loads    list.List
+	pinned   list.List // in no order; they do not leave
 	bytes    int
 	max      int
 	maxBytes int
@@ -24,6 +25,10 @@ type Cache struct {
 	refused  map[SHA1]string
 	refusals [maxRefusals]SHA1
 	nextRef  int
+
+	// pins counts the queued commands that name a script, there or not yet.
+	pins        map[SHA1]int
+	pinnedBytes int
 }
 
 const maxRefusals = 256
@@ -31,9 +36,9 @@ const maxRefusals = 256
 type cached struct {
 	script *Script
 	loaded bool
+	pinned bool
 	at     *list.Element
 	size   int
-	pins   int
 }
 
 const (
@@ -52,6 +57,7 @@ func (c *Cache) init(scripts, bytes int) {
 	}
 	c.scripts, c.max, c.maxBytes = map[SHA1]*cached{}, scripts, bytes
 	c.refused = map[SHA1]string{}
+	c.pins = map[SHA1]int{}
 }
 
 // SetBounds changes what the cache may hold, at least one script, and evicts what is too much.
@@ -109,49 +115,62 @@ func (c *Cache) Has(name SHA1) bool {
 
 // Add keeps a script. A loaded one stays longer than one of EVAL, and a script
 // that EVAL brought becomes a loaded one by SCRIPT LOAD. One that is larger than
-// the whole cache is not kept.
-func (c *Cache) Add(s *Script, loaded bool) {
+// the whole cache is not kept. fresh tells that the script was not there, or is a
+// loaded one only now.
+func (c *Cache) Add(s *Script, loaded bool) (kept, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.scripts[s.SHA]; e != nil {
-		if loaded && !e.loaded {
-			c.evals.Remove(e.at)
-			e.loaded = true
-			e.at = c.loads.PushFront(e)
+		if !loaded || e.loaded {
+			c.order(e).MoveToFront(e.at)
+			return true, false
 		}
-		return
+		c.move(e, func() { e.loaded = true })
+		return true, true
 	}
 	size := scriptOverhead + len(s.Source)*(1+codeFactor)
 	if size > c.maxBytes {
-		return
+		return false, false
 	}
 	for len(c.scripts) >= c.max || c.bytes+size > c.maxBytes {
 		if !c.evict() {
-			return
+			return false, false
 		}
 	}
 	e := &cached{script: s, loaded: loaded, size: size}
 	e.at = c.order(e).PushFront(e)
 	c.scripts[s.SHA] = e
 	c.bytes += size
+	if c.pins[s.SHA] > 0 {
+		c.pin(e)
+	}
+	return true, true
 }
 
 func (c *Cache) order(e *cached) *list.List {
-	if e.loaded {
+	switch {
+	case e.pinned:
+		return &c.pinned
+	case e.loaded:
 		return &c.loads
 	}
 	return &c.evals
 }
 
+// move puts a script into the list where a change of it belongs.
+func (c *Cache) move(e *cached, change func()) {
+	c.order(e).Remove(e.at)
+	change()
+	e.at = c.order(e).PushFront(e)
+}
+
 // evict drops the script that is needed least; those that are pinned stay.
 func (c *Cache) evict() bool {
 	for _, l := range []*list.List{&c.evals, &c.loads} {
-		for at := l.Back(); at != nil; at = at.Prev() {
-			if e := at.Value.(*cached); e.pins == 0 {
-				c.remove(e)
-				c.evicted++
-				return true
-			}
+		if at := l.Back(); at != nil {
+			c.remove(at.Value.(*cached))
+			c.evicted++
+			return true
 		}
 	}
 	return false
@@ -161,26 +180,43 @@ func (c *Cache) remove(e *cached) {
 	c.order(e).Remove(e.at)
 	delete(c.scripts, e.script.SHA)
 	c.bytes -= e.size
+	if e.pinned {
+		c.pinnedBytes -= e.size
+	}
 }
 
 // Pin keeps a script from being evicted until Unpin, for one that is named in a
-// queued MULTI; ok is false when it is not there. SCRIPT FLUSH takes it all the same.
-func (c *Cache) Pin(name SHA1) (ok bool) {
+// queued MULTI, from the moment it is there. SCRIPT FLUSH takes it all the same.
+// Half of the cache at most is pinned: clients must not be able to close it to
+// others.
+func (c *Cache) Pin(name SHA1) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.scripts[name]
-	if e != nil {
-		e.pins++
+	c.pins[name]++
+	if e := c.scripts[name]; e != nil && !e.pinned {
+		c.pin(e)
 	}
-	return e != nil
+}
+
+func (c *Cache) pin(e *cached) {
+	if c.pinned.Len() >= c.max/2 || c.pinnedBytes+e.size > c.maxBytes/2 {
+		return
+	}
+	c.move(e, func() { e.pinned = true })
+	c.pinnedBytes += e.size
 }
 
 // Unpin undoes one Pin.
 func (c *Cache) Unpin(name SHA1) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.scripts[name]; e != nil && e.pins > 0 {
-		e.pins--
+	if c.pins[name]--; c.pins[name] > 0 {
+		return
+	}
+	delete(c.pins, name)
+	if e := c.scripts[name]; e != nil && e.pinned {
+		c.pinnedBytes -= e.size
+		c.move(e, func() { e.pinned = false })
 	}
 }
 
@@ -191,8 +227,24 @@ func (c *Cache) Flush() {
 	clear(c.scripts)
 	c.evals.Init()
 	c.loads.Init()
-	c.bytes = 0
+	c.pinned.Init()
+	c.bytes, c.pinnedBytes = 0, 0
 	clear(c.refused)
+}
+
+// Loaded returns the scripts of SCRIPT LOAD, the longest unused one first.
+func (c *Cache) Loaded() []*Script {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]*Script, 0, c.loads.Len())
+	for _, l := range []*list.List{&c.loads, &c.pinned} {
+		for at := l.Back(); at != nil; at = at.Prev() {
+			if e := at.Value.(*cached); e.loaded {
+				out = append(out, e.script)
+			}
+		}
+	}
+	return out
 }
 
 // CacheStats is what INFO says about the cache.

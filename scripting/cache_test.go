@@ -46,19 +46,33 @@ func TestCacheOrder(t *testing.T) {
 	c.Get(script(0).SHA)
 	c.Add(script(7), true) // only loaded ones are left: the oldest use goes
 	have(0, 5, 6, 7)
-	if !c.Pin(script(5).SHA) {
-		t.Error("a cached script cannot be pinned")
-	}
+	c.Pin(script(5).SHA)
+	c.Pin(script(5).SHA)
 	c.Add(script(8), true)
 	have(0, 5, 7, 8)
 	c.Unpin(script(5).SHA)
-	if got := c.Stats(); got.Scripts != 4 || got.Evicted != 5 {
-		t.Errorf("Stats are %+v, want 4 scripts and 5 evicted", got)
+	c.Pin(script(9).SHA) // not there yet
+	c.Add(script(9), false)
+	c.Add(script(10), true)
+	c.Add(script(11), false)
+	have(5, 9, 10, 11)
+	c.Pin(script(10).SHA) // more than half of the cache is not pinned
+	c.Add(script(12), true)
+	c.Add(script(13), true)
+	have(5, 9, 12, 13)
+	c.Unpin(script(5).SHA)
+	c.Unpin(script(9).SHA)
+	c.Unpin(script(10).SHA)
+	if got := c.Stats(); got.Scripts != 4 || got.Evicted != 10 {
+		t.Errorf("Stats are %+v, want 4 scripts and 10 evicted", got)
 	}
 	c.Flush()
 	have()
 	if got := c.Stats().Bytes; got != 0 {
 		t.Errorf("an empty cache holds %d bytes", got)
+	}
+	if len(c.pins) != 0 || c.pinned.Len() != 0 || c.pinnedBytes != 0 {
+		t.Errorf("after the last Unpin: %d pins, %d pinned scripts of %d bytes", len(c.pins), c.pinned.Len(), c.pinnedBytes)
 	}
 }
 

@@ -41,6 +41,7 @@ type Runner struct {
 	Undeclared, Reruns atomic.Int64
 
 	tally tally
+	file  *scriptFile // nil: scripts are gone when the program ends
 }
 
 // NewRunner makes a runner; longScripts is how many scripts may run for longer
@@ -78,7 +79,7 @@ func (r *Runner) Specs() []*command.Spec {
 			Summary: what, Since: since, Group: "scripting", Complexity: depends, Syntax: syntax, Differs: differs,
 		}
 	}
-	return []*command.Spec{
+	specs := []*command.Spec{
 		eval("eval", "Runs a Lua script.", "2.6.0", "script numkeys [key [key ...]] [arg [arg ...]]", 0,
 			keys(rw, "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"), r.eval, r.prepare),
 		eval("evalsha", "Runs a Lua script from the cache, named by its SHA1.", "2.6.0", "sha1 numkeys [key [key ...]] [arg [arg ...]]", 0,
@@ -89,6 +90,12 @@ func (r *Runner) Specs() []*command.Spec {
 			keys(ro, ""), r.evalSHARO, r.prepareCached),
 		r.scriptSpec(),
 	}
+	for _, s := range specs {
+		if s.Name == "evalsha" || s.Name == "evalsha_ro" {
+			s.Queued = r.pin
+		}
+	}
+	return specs
 }
 
 func (r *Runner) scriptSpec() *command.Spec {

@@ -78,7 +78,7 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 		return
 	}
 	s, _ := c.Prepared.(*Script)
-	if s == nil {
+	if s == nil || c.From == command.FromExec { // a SCRIPT FLUSH may stand before it
 		s = r.cached(c.Args[1])
 	}
 	if s == nil {

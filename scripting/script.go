@@ -2,16 +2,44 @@ package scripting
 
 import "github.com/latchkey-proxy/latchkey/store/command"
 
+// scriptLoad stays, as in Redis, when a MULTI that it is part of is undone: what
+// the cache holds is no part of the keyspace.
 func (r *Runner) scriptLoad(c *command.Call) {
 	s, problem := r.source(c.Args[2])
 	if problem != "" {
 		c.Err(oneLine(problem))
 		return
 	}
-	r.engine.Cache().Add(s, true)
+	if !r.load(s) {
+		c.Err("ERR the script cache has no room for the script, see script-cache-max-bytes and script-cache-max-entries")
+		return
+	}
 	c.Reply.BulkString(s.SHA.String())
 }
 
+// load makes a script a loaded one and keeps it for the next start; it returns
+// false when the cache has no room for it.
+func (r *Runner) load(s *Script) bool {
+	if f := r.file; f != nil {
+		return f.load(s)
+	}
+	kept, _ := r.engine.Cache().Add(s, true)
+	return kept
+}
+
+// pin keeps the script that a queued EVALSHA names in the cache until EXEC or
+// DISCARD.
+func (r *Runner) pin(args [][]byte) (release func()) {
+	name, ok := ParseSHA1(args[1])
+	if !ok {
+		return nil
+	}
+	cache := r.engine.Cache()
+	cache.Pin(name)
+	return func() { cache.Unpin(name) }
+}
+
+// scriptExists is no use of a script: one that is asked for may leave all the same.
 func (r *Runner) scriptExists(c *command.Call) {
 	c.Reply.Array(len(c.Args) - 2)
 	for _, a := range c.Args[2:] {
@@ -25,7 +53,11 @@ func (r *Runner) scriptFlush(c *command.Call) {
 		c.Err("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
 		return
 	}
-	r.engine.Cache().Flush()
+	if f := r.file; f != nil {
+		f.flush()
+	} else {
+		r.engine.Cache().Flush()
+	}
 	c.OK()
 }
 

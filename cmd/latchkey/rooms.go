@@ -63,6 +63,13 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		engine.SetMaxScriptBytes(int(cfg.Memory("lua-max-script-bytes")))
 		return nil
 	})
+	for _, name := range []string{"script-cache-max-entries", "script-cache-max-bytes"} {
+		cfg.OnChange(name, func(_, _ string) error {
+			engine.Cache().SetBounds(int(cfg.Int("script-cache-max-entries")), int(cfg.Memory("script-cache-max-bytes")))
+			return nil
+		})
+	}
+	r.keepScripts(cfg, log)
 	cfg.OnChange("plugin-max-time", func(_, _ string) error {
 		host.SetMaxTime(time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond)
 		return nil
@@ -92,6 +99,27 @@ func scriptSettings(cfg *config.Config) scripting.Settings {
 		},
 		KeepOnError: !cfg.Bool("script-error-rollback"),
 	}
+}
+
+// keepScripts has the scripts of SCRIPT LOAD kept in the data directory, if the
+// operator has named one: a server that is tried out leaves nothing in the folder
+// it was started from. What is wrong with the file stops nobody from being served.
+func (r *rooms) keepScripts(cfg *config.Config, log *slog.Logger) {
+	name := cfg.String("script-cache-file")
+	if name == "" || !cfg.Given("dir") {
+		return
+	}
+	if filepath.Base(name) != name {
+		log.Error("scripts will not outlive this run: script-cache-file must be a name without a folder; dir says where it is", "script-cache-file", name)
+		return
+	}
+	if err := r.scripts.KeepIn(filepath.Join(cfg.String("dir"), name)); err != nil {
+		log.Error("scripts will not outlive this run", "err", err)
+		return
+	}
+	cfg.OnChange("dir", func(_, dir string) error {
+		return r.scripts.MoveTo(filepath.Join(dir, name))
+	})
 }
 
 // longScripts is how many scripts may run for long at a time.
@@ -129,11 +157,12 @@ func (r *rooms) modules() []proxy.Module {
 
 // scriptStats is what INFO says of scripts.
 func (r *rooms) scriptStats() proxy.ScriptStats {
-	cache := r.scripts.Engine().Cache().Stats()
+	cache, file := r.scripts.Engine().Cache().Stats(), r.scripts.File()
 	return proxy.ScriptStats{
 		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
 		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(),
 		Undeclared: r.scripts.Undeclared.Load(), Reruns: r.scripts.Reruns.Load(),
+		File: file.Path, FileBytes: file.Bytes, FileErr: file.Err,
 	}
 }
 
@@ -156,4 +185,7 @@ func (r *rooms) loadModules(cfg *config.Config, t *command.Table) error {
 	return nil
 }
 
-func (r *rooms) close() { r.plugins.Close() }
+func (r *rooms) close() {
+	r.scripts.Close()
+	r.plugins.Close()
+}

@@ -175,6 +175,12 @@ func (c *Config) SetLines(name string, lines [][]string) {
 	e.kept = true
 }
 
+// Given reports whether the sources, or CONFIG SET, have given the directive a value, its default included.
+func (c *Config) Given(name string) bool {
+	e := c.must(name)
+	return e.value.Load() != e.initial
+}
+
 // BufferLimits returns client-output-buffer-limit of normal clients, replicas and subscribers.
 func (c *Config) BufferLimits() (normal, replica, pubsub BufferLimit) {
 	words := c.Strings("client-output-buffer-limit")

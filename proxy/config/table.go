@@ -234,11 +234,15 @@ func scriptDirectives() []Directive {
 		},
 		{
 			Name: "script-cache-max-entries", Group: g, Kind: Int, Default: "10000", Min: 1, Max: maxInt32, Mutable: true,
-			Summary: "Scripts kept for EVALSHA; beyond it those not used for longest are dropped.",
+			Summary: "Scripts kept for EVALSHA; beyond it those that only EVAL brought leave first, then those of SCRIPT LOAD, the longest unused one before the others. One that a queued EVALSHA names stays.",
 		},
 		{
 			Name: "script-cache-max-bytes", Group: g, Kind: Memory, Default: "67108864", Min: 1 << 20, Max: maxInt64, Mutable: true,
-			Summary: "Bytes of source of the scripts kept for EVALSHA; beyond it those not used for longest are dropped.",
+			Summary: "Bytes that the scripts kept for EVALSHA may take, about 21 for each byte of source: the source and what it was compiled to. Beyond it they leave as with `script-cache-max-entries`.",
+		},
+		{
+			Name: "script-cache-file", Group: g, Kind: String, Default: "latchkey-scripts.resp",
+			Summary: "File in `dir` that keeps the scripts of SCRIPT LOAD, so that EVALSHA finds them after a restart; empty keeps none. Nothing is kept, and no file is made, unless `dir` is given: a server that is tried out leaves nothing behind.",
 		},
 	}
 }

@@ -46,6 +46,11 @@ type Spec struct {
 	// (COPY, MOVE). It parses as far as it can and never answers.
 	Extra func(c *Call, add func(db int, name []byte))
 
+	// Queued, when set, is called when MULTI queues the command, and what it
+	// returns when the command is no longer queued: EXEC has run it, or it was
+	// discarded. The arguments live until then.
+	Queued func(args [][]byte) (release func())
+
 	// Documentation, as COMMAND DOCS and docs/COMMANDS.md give it.
 	Summary    string
 	Since      string
