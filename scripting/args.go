@@ -82,8 +82,19 @@ func checkNumber(L *lua.LState, n int) float64 {
 	return f
 }
 
-// checkInt is checkNumber cut to an integer, as Lua's luaL_checkinteger.
-func checkInt(L *lua.LState, n int) int { return int(truncate(checkNumber(L, n))) }
+// checkInt is checkNumber cut to a C int, of which Lua 5.1 keeps the low 32
+// bits, as luaL_checkint.
+func checkInt(L *lua.LState, n int) int { return int(int32(truncate(checkNumber(L, n)))) }
+
+// checkIndex is checkNumber cut to a long integer: where a string begins or ends.
+func checkIndex(L *lua.LState, n int) int { return int(truncate(checkNumber(L, n))) }
+
+func optIndex(L *lua.LState, n, def int) int {
+	if L.Get(n) == lua.LNil {
+		return def
+	}
+	return checkIndex(L, n)
+}
 
 func optInt(L *lua.LState, n, def int) int {
 	if L.Get(n) == lua.LNil {

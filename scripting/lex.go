@@ -147,6 +147,7 @@ type lexer struct {
 }
 
 func (lx *lexer) fail(msg, near string) {
+	near, _, _ = strings.Cut(near, "\x00")
 	if near != "" {
 		msg += " near '" + near + "'"
 	}
@@ -253,6 +254,9 @@ func (lx *lexer) next() token {
 			return token{kind: tkName, text: s, raw: s}
 		}
 		lx.pos++
+		if c == 0 {
+			return token{} // Lua quotes none
+		}
 		return token{kind: int(c), raw: tokenText(int(c))}
 	}
 	return token{kind: tkEOF, raw: "<eof>"}
@@ -394,9 +398,11 @@ func (lx *lexer) number() token {
 	for isDigit(lx.peek(0)) || lx.peek(0) == '.' {
 		lx.pos++
 	}
-	if c := lx.peek(0); c == 'e' || c == 'E' {
+	// To Lua 5.1 a NUL is one of any set of bytes: here it goes unseen.
+	nul := func() bool { return lx.pos < len(lx.src) && lx.src[lx.pos] == 0 }
+	if c := lx.peek(0); c == 'e' || c == 'E' || nul() {
 		lx.pos++
-		if c := lx.peek(0); c == '+' || c == '-' {
+		if c := lx.peek(0); c == '+' || c == '-' || nul() {
 			lx.pos++
 		}
 	}

@@ -142,7 +142,7 @@ func ipairsStep(L *lua.LState) int {
 
 func basePairs(L *lua.LState) int {
 	t := checkTable(L, 1)
-	L.Push(runOf(L).state.globals.RawGetString("next"))
+	L.Push(runOf(L).state.pairs)
 	L.Push(t)
 	L.Push(lua.LNil)
 	return 3
@@ -201,6 +201,9 @@ func baseRawSet(L *lua.LState) int {
 	t := checkTable(L, 1)
 	k, v := checkAny(L, 2), checkAny(L, 3)
 	writable(L, t)
+	if problem := badKey(k); problem != "" {
+		raise(L, 0, problem) // a function of C's has no position
+	}
 	rawStore(L, t, k, v)
 	L.SetTop(1)
 	return 1

@@ -40,8 +40,8 @@ func pushString(L *lua.LState, s string) int {
 
 func strByte(L *lua.LState) int {
 	s := checkString(L, 1)
-	i := position(optInt(L, 2, 1), len(s))
-	j := min(position(optInt(L, 3, i), len(s)), len(s))
+	i := position(optIndex(L, 2, 1), len(s))
+	j := min(position(optIndex(L, 3, i), len(s)), len(s))
 	i = max(i, 1)
 	if i > j {
 		return 0
@@ -137,8 +137,8 @@ func strRep(L *lua.LState) int {
 
 func strSub(L *lua.LState) int {
 	s := checkString(L, 1)
-	i := max(position(checkInt(L, 2), len(s)), 1)
-	j := min(position(optInt(L, 3, -1), len(s)), len(s))
+	i := max(position(checkIndex(L, 2), len(s)), 1)
+	j := min(position(optIndex(L, 3, -1), len(s)), len(s))
 	if i > j {
 		return pushString(L, "")
 	}
@@ -151,12 +151,12 @@ func strMatch(L *lua.LState) int { return find(L, false) }
 
 func find(L *lua.LState, indices bool) int {
 	s, pat := checkString(L, 1), checkString(L, 2)
-	init := max(position(optInt(L, 3, 1), len(s))-1, 0)
+	init := max(position(optIndex(L, 3, 1), len(s))-1, 0)
 	if init > len(s) {
 		init = len(s)
 	}
 	r := runOf(L)
-	if indices && (lua.LVAsBool(L.Get(4)) || !strings.ContainsAny(pat, text.Specials)) {
+	if indices && (lua.LVAsBool(L.Get(4)) || text.Plain(pat)) {
 		r.pay(L, (len(s)-init+len(pat))>>6)
 		i := strings.Index(s[init:], pat)
 		if i < 0 {

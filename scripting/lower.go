@@ -114,7 +114,7 @@ func (lo *lowering) stmt(s ast.Stmt) ast.Stmt {
 		}
 		lo.stmts(s.Stmts)
 	case *ast.GenericForStmt:
-		lo.exprs(s.Exprs)
+		lo.generic(s)
 		lo.stmts(s.Stmts)
 	case *ast.ReturnStmt:
 		lo.exprs(s.Exprs)
@@ -309,7 +309,7 @@ func (lo *lowering) expr(e ast.Expr) ast.Expr {
 	case *ast.RelationalOpExpr:
 		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
 	case *ast.ArithmeticOpExpr:
-		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
+		return lo.arithmetic(x)
 	case *ast.StringConcatOpExpr:
 		return lo.concat(x)
 	case *ast.UnaryMinusOpExpr:
@@ -338,6 +338,59 @@ func (lo *lowering) funcCall(x *ast.FuncCallExpr) ast.Expr {
 	}
 	lo.exprs(x.Args)
 	return x
+}
+
+// generic gives a for loop the three values that it takes. gopher-lua leaves
+// what is missing to chance.
+func (lo *lowering) generic(s *ast.GenericForStmt) {
+	last := len(s.Exprs) - 1
+	multi := false
+	switch e := s.Exprs[last].(type) {
+	case *ast.FuncCallExpr:
+		multi = !e.AdjustRet
+	case *ast.Comma3Expr:
+		multi = !e.AdjustRet
+	}
+	line := s.Exprs[last].Line()
+	lo.exprs(s.Exprs)
+	switch {
+	case multi && last > 0:
+		s.Exprs = []ast.Expr{lo.call(line, sameValues, s.Exprs...)}
+	case !multi:
+		for len(s.Exprs) < 3 {
+			s.Exprs = append(s.Exprs, at(&ast.NilExpr{}, line, line))
+		}
+	}
+}
+
+// arithmetic leaves + - * / to the machine, whose modulo and power are not Lua's.
+func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
+	a, b := lo.operand(x.Lhs), lo.operand(x.Rhs)
+	fn, event := modulo, "__mod"
+	switch x.Operator {
+	case "%":
+	case "^":
+		fn, event = power, "__pow"
+	default:
+		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
+		return x
+	}
+	if n, ok := x.Lhs.(*ast.NumberExpr); ok {
+		if m, ok := x.Rhs.(*ast.NumberExpr); ok {
+			if v, ok := foldNumbers(fn, n.Value, m.Value); ok {
+				return at(&ast.NumberExpr{Value: v}, x.Line(), x.LastLine())
+			}
+		}
+	}
+	for _, side := range []ast.Expr{x.Lhs, x.Rhs} {
+		switch e := side.(type) {
+		case *ast.FuncCallExpr:
+			e.AdjustRet = true
+		case *ast.Comma3Expr:
+			e.AdjustRet = true
+		}
+	}
+	return lo.value(x.Line(), arithmeticSite(fn, event, a, b), lo.expr(x.Lhs), lo.expr(x.Rhs))
 }
 
 func (lo *lowering) table(t *ast.TableExpr) {

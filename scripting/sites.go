@@ -240,6 +240,17 @@ func payGap(L *lua.LState, t *lua.LTable, n int) {
 	}
 }
 
+// badKey says why nothing can be stored under a key; "" when it can.
+func badKey(key lua.LValue) string {
+	if key == lua.LNil {
+		return "table index is nil"
+	}
+	if n, ok := key.(lua.LNumber); ok && math.IsNaN(float64(n)) {
+		return "table index is NaN"
+	}
+	return ""
+}
+
 // rawStore is t[k] = v without metamethods. It keeps the array part free of a
 // tail of nils, which the length operator would walk again and again.
 func rawStore(L *lua.LState, t *lua.LTable, key, v lua.LValue) {
@@ -247,8 +258,8 @@ func rawStore(L *lua.LState, t *lua.LTable, key, v lua.LValue) {
 	case lua.LNumber:
 		n, ok := arrayIndex(k)
 		if !ok {
-			if math.IsNaN(float64(k)) {
-				raise(L, 1, "table index is NaN")
+			if problem := badKey(k); problem != "" {
+				raise(L, 1, problem)
 			}
 			t.RawSetH(normalKey(k), v)
 			return
@@ -269,7 +280,7 @@ func rawStore(L *lua.LState, t *lua.LTable, key, v lua.LValue) {
 			t.Remove(-1)
 		}
 	case *lua.LNilType:
-		raise(L, 1, "table index is nil")
+		raise(L, 1, badKey(k))
 	default:
 		t.RawSet(key, v)
 	}

@@ -57,6 +57,7 @@ type state struct {
 	guarded *lua.LFunction // where protected calls begin
 	pause   *lua.LFunction // suspends a coroutine before its function begins
 	ipairs  *lua.LFunction // the iterator of ipairs
+	pairs   *lua.LFunction // that of pairs, which is next, and another function
 	spoiled bool           // not to be used again
 	current *lua.LState    // the running coroutine, nil outside
 }
@@ -92,10 +93,14 @@ func newState(e *Engine) *state {
 		st.globals.RawSetString(own.name, st.standIn(t))
 		if own.name == "string" {
 			// every string indexes the read-only string library
-			mt := L.NewTable()
+			mt, shown := L.NewTable(), L.NewTable()
 			mt.RawSetString("__index", st.globals.RawGetString("string"))
+			shown.RawSetString("__index", st.globals.RawGetString("string"))
+			st.stringMeta = st.standIn(shown)
+			for event, fn := range stringArithmetic {
+				mt.RawSetString(event, L.NewFunction(fn))
+			}
 			L.SetMetatable(lua.LString(""), mt)
-			st.stringMeta = st.standIn(mt)
 		}
 	}
 	st.null = L.NewUserData()
@@ -116,6 +121,7 @@ func newState(e *Engine) *state {
 	st.entry = L.NewFunctionFromProto(e.entry)
 	st.pause = L.NewFunction(func(*lua.LState) int { return -1 })
 	st.ipairs = L.NewFunction(ipairsStep)
+	st.pairs = L.NewFunction(baseNext)
 	st.guarded = L.NewFunction(func(L *lua.LState) int {
 		L.Panic = st.onError // PCall has set its own
 		L.Call(L.GetTop()-1, lua.MultRet)

@@ -64,27 +64,7 @@ func mendError(L *lua.LState, msg string) string {
 		if m == nil {
 			break
 		}
-		// Lua blames the first operand that is no number.
-		blame := 0
-		if m[1] == "number" {
-			blame = 1
-		}
-		reg, ok := f.find(func(i instr) (int, bool) {
-			if op := i.op(); op < lua.OP_ADD || op > lua.OP_POW {
-				return 0, false
-			}
-			if f.rkType(i.b()) != m[1] || f.rkType(i.c()) != m[2] {
-				return 0, false
-			}
-			if blame == 0 && m[1] == "string" && f.numeric(i.b()) {
-				blame = 1 // the string reads as a number
-			}
-			if blame == 0 {
-				return i.b(), true
-			}
-			return i.c(), true
-		})
-		return pos + "attempt to perform arithmetic on " + f.describe(reg, ok, m[1+blame])
+		return pos + f.arithmeticProblem(m[1], m[2])
 	case text == "__unm undefined":
 		kind := "nil"
 		reg, ok := f.find(func(i instr) (int, bool) {
@@ -116,6 +96,29 @@ func mendError(L *lua.LState, msg string) string {
 		return pos + "loop in settable"
 	}
 	return pos + text
+}
+
+// arithmeticProblem is the error of an operation on the line, of which the types of
+// the operands are known. Lua blames the first operand that is no number.
+func (f *frame) arithmeticProblem(left, right string) string {
+	kind := left
+	if left == "number" {
+		kind = right
+	}
+	reg, ok := f.find(func(i instr) (int, bool) {
+		if op := i.op(); op < lua.OP_ADD || op > lua.OP_POW {
+			return 0, false
+		}
+		if f.rkType(i.b()) != left || f.rkType(i.c()) != right {
+			return 0, false
+		}
+		if left == "number" || left == "string" && f.numeric(i.b()) {
+			kind = right
+			return i.c(), true
+		}
+		return i.b(), true
+	})
+	return "attempt to perform arithmetic on " + f.describe(reg, ok, kind)
 }
 
 // instr is one instruction of the machine: op 6 bits, A 8, C 9, B 9.
@@ -271,9 +274,9 @@ func (f *frame) nameOf(reg int) operand {
 				return o
 			}
 		case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
-			return operand{"field", f.keyName(i.c())}
+			return operand{"field", f.keyName(i, pc)}
 		case lua.OP_SELF:
-			return operand{"method", f.keyName(i.c())}
+			return operand{"method", f.keyName(i, pc)}
 		case lua.OP_EQ, lua.OP_LT, lua.OP_LE, lua.OP_JMP, lua.OP_TEST, lua.OP_SETGLOBAL,
 			lua.OP_SETTABLE, lua.OP_SETTABLEKS, lua.OP_SETUPVAL, lua.OP_NOP:
 			continue // A is no target
@@ -299,8 +302,19 @@ func (f *frame) local(reg int) string {
 	return ""
 }
 
-func (f *frame) keyName(x int) string {
-	if s, ok := f.rk(x).(lua.LString); ok && x&constantBit != 0 {
+// keyName is the field that the instruction at pc reads, when it is a constant.
+func (f *frame) keyName(i instr, pc int) string {
+	k := i.c()
+	if k&constantBit == 0 && i.op() == lua.OP_GETTABLEKS {
+		// In the head of a for loop the constant is loaded into a register first.
+		for pc--; pc >= 0; pc-- {
+			if load := instr(f.proto.Code[pc]); load.op() == lua.OP_LOADK && load.a() == k {
+				name, _ := f.proto.Constants[load.bx()].(lua.LString)
+				return string(name)
+			}
+		}
+	}
+	if s, ok := f.rk(k).(lua.LString); ok && k&constantBit != 0 {
 		return string(s)
 	}
 	return "?"

@@ -46,7 +46,6 @@ func Format(format string, a Arguments) string {
 		arg++
 		a.Want(arg)
 		var sp spec
-		begin := i
 		i = sp.parse(a, format, i)
 		var verb byte
 		if i < len(format) {
@@ -54,7 +53,9 @@ func Format(format string, a Arguments) string {
 		}
 		switch verb {
 		case 'c':
-			b = sp.pad(b, string([]byte{byte(numeral.Truncate(a.Number(arg)))}))
+			c := string([]byte{byte(numeral.Truncate(a.Number(arg)))})
+			text, _, _ := strings.Cut(string(sp.pad(nil, c)), "\x00") // C's string
+			b = append(b, text...)
 		case 'd', 'i':
 			b = sp.integer(b, numeral.Truncate(a.Number(arg)))
 		case 'o', 'u', 'x', 'X':
@@ -68,17 +69,17 @@ func Format(format string, a Arguments) string {
 		case 's':
 			s := a.String(arg)
 			a.Alloc(len(b) + len(s))
-			if sp.prec >= 0 {
-				s, _, _ = strings.Cut(s, "\x00") // C's printf
-				s = s[:min(len(s), sp.prec)]
-			} else if len(s) >= 100 {
+			if sp.prec < 0 && len(s) >= 100 {
 				sp.width = 0 // Lua keeps long strings whole and unpadded
-			} else if sp.width > 0 || begin != i {
-				s, _, _ = strings.Cut(s, "\x00")
+			} else {
+				s, _, _ = strings.Cut(s, "\x00") // as C's printf
+			}
+			if sp.prec >= 0 {
+				s = s[:min(len(s), sp.prec)]
 			}
 			b = sp.pad(b, s)
 		default:
-			a.Fail("invalid option '%" + string(verb) + "' to 'format'")
+			a.Fail("invalid option '%" + strings.Trim(string(rune(verb)), "\x00") + "' to 'format'")
 		}
 	}
 	a.Alloc(len(b))

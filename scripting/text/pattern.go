@@ -1,6 +1,8 @@
 package text
 
 import (
+	"strings"
+
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
 )
@@ -8,10 +10,12 @@ import (
 // Lua 5.1's patterns, byte-wise, every step paid from the run's budget.
 
 const (
-	maxCaptures      = 32
-	captureOpen      = -1
-	capturePosition  = -2
-	maxPatternLevels = 200
+	maxCaptures     = 32
+	captureOpen     = -1
+	capturePosition = -2
+	// maxPatternLevels bounds what nests on the Go stack, some 300 bytes a level.
+	// Lua itself goes on until the C stack ends.
+	maxPatternLevels = 1 << 14
 )
 
 type capture struct{ start, length int }
@@ -38,6 +42,9 @@ type Matcher struct {
 
 func (m *Matcher) fail(msg string) { m.Failer.Fail(msg) }
 
+// ends says whether the pattern ends at p. To Lua 5.1 it does at a NUL, too.
+func (m *Matcher) ends(p int) bool { return p >= len(m.Pat) || m.Pat[p] == 0 }
+
 // step pays for one unit of work.
 func (m *Matcher) step() {
 	m.Account.Left--
@@ -48,14 +55,14 @@ func (m *Matcher) step() {
 
 // classEnd is the index after the single-character class that begins at p.
 func (m *Matcher) classEnd(p int) int {
-	if p >= len(m.Pat) {
+	if m.ends(p) {
 		m.fail("malformed pattern (ends with '%')")
 	}
 	c := m.Pat[p]
 	p++
 	switch c {
 	case '%':
-		if p >= len(m.Pat) {
+		if m.ends(p) {
 			m.fail("malformed pattern (ends with '%')")
 		}
 		return p + 1
@@ -64,12 +71,12 @@ func (m *Matcher) classEnd(p int) int {
 			p++
 		}
 		for first := true; first || p >= len(m.Pat) || m.Pat[p] != ']'; first = false {
-			if p >= len(m.Pat) {
+			if m.ends(p) {
 				m.fail("malformed pattern (missing ']')")
 			}
 			c := m.Pat[p]
 			p++
-			if c == '%' && p < len(m.Pat) {
+			if c == '%' && !m.ends(p) {
 				p++
 			}
 		}
@@ -164,7 +171,7 @@ func (m *Matcher) Match(s, p int) int {
 	defer func() { m.levels-- }()
 	for {
 		m.step()
-		if p >= len(m.Pat) {
+		if m.ends(p) {
 			return s
 		}
 		switch m.Pat[p] {
@@ -176,7 +183,7 @@ func (m *Matcher) Match(s, p int) int {
 		case ')':
 			return m.close(s, p+1)
 		case '%':
-			if p+1 >= len(m.Pat) {
+			if m.ends(p + 1) {
 				m.fail("malformed pattern (ends with '%')")
 			}
 			switch c := m.Pat[p+1]; {
@@ -188,7 +195,7 @@ func (m *Matcher) Match(s, p int) int {
 				continue
 			case c == 'f':
 				p += 2
-				if p >= len(m.Pat) || m.Pat[p] != '[' {
+				if m.ends(p) || m.Pat[p] != '[' {
 					m.fail("missing '[' after '%f' in pattern")
 				}
 				end := m.classEnd(p)
@@ -212,7 +219,7 @@ func (m *Matcher) Match(s, p int) int {
 				continue
 			}
 		case '$':
-			if p+1 == len(m.Pat) {
+			if m.ends(p + 1) {
 				if s == len(m.Src) {
 					return s
 				}
@@ -305,7 +312,7 @@ func (m *Matcher) close(s, p int) int {
 }
 
 func (m *Matcher) balance(s, p int) int {
-	if p+1 >= len(m.Pat) {
+	if m.ends(p) || m.ends(p+1) {
 		m.fail("unbalanced pattern")
 	}
 	open, shut := m.Pat[p], m.Pat[p+1]
@@ -335,7 +342,10 @@ func (m *Matcher) back(s int, digit byte) int {
 		m.fail("invalid capture index")
 	}
 	c := m.captures[i]
-	n := max(c.length, 0)
+	n := c.length
+	if n < 0 { // a position: to Lua a text of huge length
+		return -1
+	}
 	m.Account.Left -= n >> 6
 	if len(m.Src)-s >= n && m.Src[c.start:c.start+n] == m.Src[s:s+n] {
 		return s + n
@@ -403,7 +413,11 @@ func (m *Matcher) Replace(repl string, s, e int, grow func(string)) {
 	grow(repl[min(run, len(repl)):])
 }
 
-// Specials are the bytes that make a text more than itself as a pattern.
-const Specials = "^$*+?.([%-"
+// Plain says whether a pattern matches nothing but itself; like Lua's find it
+// looks no further than a NUL.
+func Plain(pattern string) bool {
+	pattern, _, _ = strings.Cut(pattern, "\x00")
+	return !strings.ContainsAny(pattern, "^$*+?.([%-")
+}
 
 func isDigit(c byte) bool { return c-'0' < 10 }

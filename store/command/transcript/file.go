@@ -237,7 +237,7 @@ func parseStep(line string) (*step, error) {
 	s := &step{conn: conn, source: []string{line}}
 	if !strings.HasPrefix(rest, ".") {
 		s.cmds = []string{strings.TrimPrefix(rest, "| ")}
-		_, err := splitWords(s.cmds[0])
+		_, err := SplitWords(s.cmds[0])
 		return s, err
 	}
 	word, arg, _ := strings.Cut(rest, " ")

@@ -367,7 +367,7 @@ func (p *player) commands(c *conn, s *step, silent bool) ([]Reply, error) {
 			// and this line is one too.
 			return []Reply{{Kind: notSent, Text: err.Error()}}, nil
 		}
-		args, err := splitWords(line)
+		args, err := SplitWords(line)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s", err, line)
 		}

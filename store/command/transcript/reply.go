@@ -142,10 +142,10 @@ func (r Reply) appendText(lines []string, indent string) []string {
 	var s string
 	switch r.Kind {
 	case Bulk:
-		s = quote(r.Text)
+		s = Quote(r.Text)
 	case Verbatim:
 		format, text, _ := strings.Cut(r.Text, ":")
-		s = "=" + format + ":" + quote(text)
+		s = "=" + format + ":" + Quote(text)
 	case NilBulk:
 		s = "(nil)"
 	case NilArray:
@@ -178,7 +178,7 @@ func (r Reply) appendText(lines []string, indent string) []string {
 func plainOrQuoted(s string) string {
 	if strings.HasSuffix(s, " ") || strings.HasPrefix(s, `"`) ||
 		strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return quote(s)
+		return Quote(s)
 	}
 	return s
 }

@@ -278,22 +278,22 @@ func TestSplitWords(t *testing.T) {
 		`SET k a"b"`:              {"SET", "k", "ab"},
 		`X "\a\b\t\r\\\q\xg"`:     {"X", "\a\b\t\r\\qxg"},
 	} {
-		got, err := splitWords(line)
+		got, err := SplitWords(line)
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("splitWords(%s) = %q, %v; want %q", line, got, err, want)
+			t.Errorf("SplitWords(%s) = %q, %v; want %q", line, got, err, want)
 		}
 	}
 	for _, line := range []string{`"a`, `'a`, `"a"b`, `"a\`} {
-		if got, err := splitWords(line); err == nil {
-			t.Errorf("splitWords(%s) = %q, want an error", line, got)
+		if got, err := SplitWords(line); err == nil {
+			t.Errorf("SplitWords(%s) = %q, want an error", line, got)
 		}
 	}
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
-	if got, err := unquote(quote(string(every))); err != nil || got != string(every) {
-		t.Errorf("unquote(quote(every byte)) = %q, %v", got, err)
+	if got, err := unquote(Quote(string(every))); err != nil || got != string(every) {
+		t.Errorf("unquote(Quote(every byte)) = %q, %v", got, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // afterwards, so a value that stands alone is quoted, to stay one word.
 func expandLine(line string, vars map[string]string, now time.Time) (string, error) {
 	return expand(line, vars, now, func(before, value, after string) string {
-		q := quote(value)
+		q := Quote(value)
 		if (before == "" || strings.HasSuffix(before, " ")) && (after == "" || after[0] == ' ') {
 			return q
 		}

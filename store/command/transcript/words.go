@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// quote writes s between double quotes, with the escapes that [splitWords]
+// Quote writes s between double quotes, with the escapes that [SplitWords]
 // reads. Whatever is not printable ASCII becomes \xHH, so that a transcript
 // shows bytes and not what an editor makes of them.
-func quote(s string) string {
+func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
@@ -43,7 +43,7 @@ func quote(s string) string {
 
 // unquote reads what quote wrote; nothing may follow the closing quote.
 func unquote(s string) (string, error) {
-	words, err := splitWords(s)
+	words, err := SplitWords(s)
 	if err != nil {
 		return "", err
 	}
@@ -55,10 +55,10 @@ func unquote(s string) (string, error) {
 
 var errQuotes = errors.New("unbalanced quotes, or a closing quote that is not followed by a space")
 
-// splitWords splits a line into arguments as redis-cli does: words between
+// SplitWords splits a line into arguments as redis-cli does: words between
 // spaces; double quotes with \n \r \t \a \b \xHH and \ before any other
 // character; single quotes in which only \' is an escape.
-func splitWords(line string) ([]string, error) {
+func SplitWords(line string) ([]string, error) {
 	var words []string
 	for i := 0; ; {
 		for i < len(line) && (line[i] == ' ' || line[i] == '\t') {

@@ -8,51 +8,11 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
-
-// snippet is one line of testdata/diff: a script, and why its reply may differ.
-type snippet struct {
-	file    string
-	line    int
-	source  string
-	differs string // "" when the replies must be equal
-}
-
-// readSnippets reads the corpus: a script per line, in which \n stands for a
-// line break when the line begins with "\ ". A line "# differs: why" is about the next one.
-func readSnippets(t *testing.T) (list []snippet) {
-	t.Helper()
-	files, err := filepath.Glob("testdata/diff/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no snippets in testdata/diff: %v", err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		differs := ""
-		for i, line := range strings.Split(string(text), "\n") {
-			switch {
-			case strings.HasPrefix(line, "# differs: "):
-				differs = strings.TrimPrefix(line, "# differs: ")
-			case line == "" || strings.HasPrefix(line, "# "):
-			default:
-				if rest, ok := strings.CutPrefix(line, `\ `); ok {
-					line = strings.ReplaceAll(rest, `\n`, "\n")
-				}
-				list = append(list, snippet{filepath.Base(file), i + 1, line, differs})
-				differs = ""
-			}
-		}
-	}
-	return list
-}
 
 // redisServer is a redis-server of the test's own.
 type redisServer struct {
@@ -149,30 +109,6 @@ func (s *redisServer) read(b *bytes.Buffer) error {
 		}
 	}
 	return nil
-}
-
-// TestSameAsRedis replays the corpus on redis-server and here.
-func TestSameAsRedis(t *testing.T) {
-	redis := startRedis(t)
-	e := newEngine(t, Options{Version: "7.0.15"})
-	store := newFakeStore()
-	same := 0
-	for _, s := range readSnippets(t) {
-		want, err := redis.do("EVAL", s.source, "2", "k1", "k2", "a1", "a2")
-		if err != nil {
-			t.Fatalf("%s:%d: redis-server went away at %q: %v", s.file, s.line, s.source, err)
-		}
-		got := eval(e, store, s.source, Limits{})
-		switch {
-		case got == want && s.differs != "":
-			t.Errorf("%s:%d: %s\nis marked as different (%s) but replies are equal: %q", s.file, s.line, s.source, s.differs, got)
-		case got != want && s.differs == "":
-			t.Errorf("%s:%d: %s\n got %q\nwant %q, as redis-server answers", s.file, s.line, s.source, clipText(got), clipText(want))
-		case got == want:
-			same++
-		}
-	}
-	t.Logf("%d replies equal", same)
 }
 
 func clipText(s string) string {
