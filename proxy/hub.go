@@ -256,7 +256,7 @@ func (h *hub) Deliver(ev *store.Event) {
 
 // keyspace turns an event into the messages that are asked for.
 func (h *hub) keyspace(ev *store.Event) {
-	classes := h.s.store.Notify()
+	classes := h.s.store.Notified()
 	if classes&ev.Class == 0 || h.listening.Load() == 0 {
 		return
 	}

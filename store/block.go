@@ -8,15 +8,17 @@ import (
 
 // Blocked is a command that waits for a key to become what it needs. It stands
 // in the queue of each of its keys, keeps its place until it is done, and is
-// woken by a transaction that calls Key.Signal: the key's lock goes from that
-// transaction straight to it, before anybody else.
+// woken by a transaction that changes or deletes one of them, or calls Key.Signal:
+// the key's lock goes from that transaction straight to it, before anybody else.
+// It is also woken when a key expires, to the millisecond.
 type Blocked struct {
 	tx      *Tx
 	state   atomic.Int32
 	granted chan struct{}
 	lock    *keyLock // handed over; nil after a SWAPDB, when all must be looked at anew
 	sh      *shard
-	refs    []blockedRef
+	refs    []blockedRef // the keys it waits for
+	hold    []keyRef     // all keys that a try holds
 }
 
 type blockedRef struct {
@@ -39,6 +41,10 @@ type blockedKey struct {
 	name  []byte
 	queue []*Blocked
 	next  *blockedKey
+
+	// The timer of the key's expiry, in Unix ms, when it has one.
+	timer  *time.Timer
+	expiry int64
 }
 
 // Outcome is what a blocked command found when it tried.
@@ -55,15 +61,50 @@ const (
 )
 
 // Await runs try in transactions of tx until it is through: once at once, and
-// again each time that a commit signals one of the keys. The transaction is
-// committed when try is done and undone when it is not. An error of try undoes
-// and ends the wait; ErrTimeout comes when w.Timeout has passed, ErrCancelled
-// when w.Done is closed.
+// again each time that a commit changes one of the keys, or that one of them
+// expires. The transaction is committed when try is done and undone when it is
+// not. An error of try undoes and ends the wait; ErrTimeout comes when w.Timeout
+// has passed, ErrCancelled when w.Done is closed.
 //
 // The names must live until Await returns.
 func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
-	s := tx.s
+	b := tx.newBlocked(db, names)
+	for _, name := range names {
+		b.hold = append(b.hold, keyRef{db, name})
+	}
+	return b.run(w, try, false)
+}
+
+// Park is Await for a transaction that has its keys already, has been tried, and
+// could not be done yet: it is undone. Tries hold all keys that it holds now, and
+// wait for those named, which must be among them.
+func (tx *Tx) Park(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
+	b := tx.newBlocked(db, names)
+	for _, k := range tx.keys {
+		b.hold = append(b.hold, keyRef{k.logical, k.name})
+	}
+	if tx.mode == short {
+		// It has held no lock that could be handed to it, and so has to look
+		// again, with locks, when it stands in the queues.
+		tx.Rollback()
+		return b.run(w, try, false)
+	}
+	return b.run(w, try, true)
+}
+
+func (tx *Tx) newBlocked(db int, names [][]byte) *Blocked {
 	b := &Blocked{tx: tx, granted: make(chan struct{}, 1), refs: make([]blockedRef, len(names))}
+	for i, name := range names {
+		b.refs[i].logical, b.refs[i].name = db, name
+	}
+	return b
+}
+
+// run tries until it is done. tried: the transaction holds its keys, and a try
+// has been made.
+func (b *Blocked) run(w *Wait, try func() (Outcome, error), tried bool) error {
+	tx := b.tx
+	s := tx.s
 	var timeout <-chan time.Time
 	if w != nil && w.Timeout > 0 {
 		timer := time.NewTimer(w.Timeout)
@@ -77,18 +118,23 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 			s.Counter.BlockedClients.Add(-1)
 		}
 	}()
-	handed := false
+	handed := tried
 	for {
 		if !handed {
 			tx.Begin()
-			for _, name := range names {
-				tx.Add(db, name)
+			for _, r := range b.hold {
+				tx.Add(r.db, r.name)
 			}
 			if err := tx.Acquire(w); err != nil {
 				return err
 			}
 		}
-		out, err := try()
+		var out Outcome
+		var err error
+		if !tried {
+			out, err = try()
+		}
+		tried = false
 		for err == nil && tx.clash {
 			if err = tx.Again(w); err != nil {
 				return err
@@ -106,10 +152,11 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 			return tx.Commit()
 		}
 		if !registered {
-			b.register(db, names) // before the locks go, so that no signal is missed
+			b.register() // before the locks go, so that no signal is missed
 			registered = true
 			s.Counter.BlockedClients.Add(1)
 		}
+		b.watchExpiry()
 		b.state.Store(blockedWaiting)
 		tx.Rollback()
 		if err := b.wait(w, timeout); err != nil {
@@ -195,8 +242,8 @@ func (b *Blocked) adoptLock() {
 // on and false comes back: all are acquired in order then.
 func (b *Blocked) adopt() bool {
 	b.adoptLock()
-	for i := range b.refs {
-		if b.tx.Reach(b.refs[i].logical, b.refs[i].name) != nil {
+	for _, r := range b.hold {
+		if b.tx.Reach(r.db, r.name) != nil {
 			b.state.Store(blockedGone) // or the hand-over would come straight back
 			b.tx.Rollback()
 			return false
@@ -207,11 +254,12 @@ func (b *Blocked) adopt() bool {
 
 // register queues b for its keys, where they are now. Its transaction holds them,
 // so no SWAPDB can run meanwhile.
-func (b *Blocked) register(db int, names [][]byte) {
+func (b *Blocked) register() {
 	s := b.tx.s
-	for i, name := range names {
-		hash := s.hash(name)
-		b.refs[i] = blockedRef{&s.shards[hash>>(64-shardBits)], hash, s.physical(db), db, name}
+	for i := range b.refs {
+		r := &b.refs[i]
+		r.hash = s.hash(r.name)
+		r.sh, r.db = &s.shards[r.hash>>(64-shardBits)], s.physical(r.logical)
 	}
 	for _, r := range b.refs {
 		r.sh.latch.Lock()
@@ -258,6 +306,7 @@ func (sh *shard) findBlocked(h uint64, db int, name []byte) *blockedKey {
 }
 
 func (sh *shard) dropBlocked(h uint64, bk *blockedKey) {
+	bk.watch(0, nil)
 	p := sh.blocked[h]
 	if p == bk {
 		if bk.next == nil {
@@ -319,13 +368,12 @@ func (k *Key) wakeShort() {
 	if queue == nil {
 		return
 	}
-	k.lock = k.sh.addLock(lockHash(k.hash, k.db), k.db, k.name, nil)
-	k.lock.handoff = queue
-	k.sh.release(k)
+	k.sh.handOver(k.sh.addLock(lockHash(k.hash, k.db), k.db, k.name, nil), queue)
 }
 
 // endHandoff stops the hand-over of all keys of tx: nothing is left to take.
 func (tx *Tx) endHandoff() {
+	tx.taken = true
 	for _, k := range tx.keys {
 		if k.lock != nil {
 			k.sh.latch.Lock()

@@ -67,7 +67,7 @@ func (s *Store) expireShard(sh *shard) int {
 		sh.latch.Unlock()
 		return 0
 	}
-	told := s.notify.Load()&NotifyExpired != 0
+	told := s.Notify()&NotifyExpired != 0
 	if told {
 		s.outbox.mu.Lock()
 	}
@@ -94,6 +94,12 @@ func (s *Store) expireShard(sh *shard) int {
 		s.account(db, -1, -1, -size)
 		if len(sh.watch) != 0 {
 			sh.touchWatched(db, hash, []byte(e.key), true)
+		}
+		if len(sh.blocked) != 0 {
+			h := lockHash(hash, db)
+			if bk := sh.findBlocked(h, db, []byte(e.key)); bk != nil {
+				sh.handOver(sh.addLock(h, db, bk.name, nil), append([]*Blocked(nil), bk.queue...))
+			}
 		}
 	}
 	sh.lsn = max(sh.lsn, lsn)

@@ -155,7 +155,7 @@ func (k *Key) own() *entry {
 // expire records that a writer has found the key's time passed and removes it.
 func (tx *Tx) expire(k *Key) {
 	tx.effects = append(tx.effects, Effect{Op: OpDel, DB: k.logical, Key: k.name})
-	if classes := tx.s.notify.Load(); classes&NotifyExpired != 0 {
+	if classes := tx.s.Notify(); classes&NotifyExpired != 0 {
 		tx.Emit(Event{Kind: EventKeyspace, DB: k.logical, Class: NotifyExpired, Channel: []byte("expired"), Payload: append([]byte(nil), k.name...)})
 	}
 }

@@ -120,6 +120,19 @@ func (sh *shard) release(k *Key) {
 	if l == nil {
 		return // only without key locks, in a mutant build
 	}
+	sh.pass(l)
+}
+
+// handOver gives a lock that nobody owns to the first of those blocked who still
+// waits. Under the latch.
+func (sh *shard) handOver(l *keyLock, queue []*Blocked) {
+	l.handoff = queue
+	sh.pass(l)
+}
+
+// pass hands a lock to whoever is next, or takes it off the table. Under the
+// latch.
+func (sh *shard) pass(l *keyLock) {
 	for len(l.handoff) > 0 {
 		b := l.handoff[0]
 		l.handoff = l.handoff[1:]

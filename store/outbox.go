@@ -25,6 +25,8 @@ type Event struct {
 	Do func()
 	// Origin is who caused the event, for the sink; nil: nobody in particular.
 	Origin any
+	// Cause is what a keyspace event came from, for the listener; nil: a client.
+	Cause any
 }
 
 // Sink receives the events of committed transactions, one call at a time, in
@@ -62,13 +64,24 @@ func (s *Store) drain() {
 			// What others are told must survive as a reply must. After a failed
 			// write the outcome is unknown and nothing is told.
 			if s.log.Wait(item.lsn) == nil {
-				if item.ev.Kind == EventDo {
-					item.ev.Do()
-				} else if s.sink != nil {
-					s.sink.Deliver(&item.ev)
-				}
+				s.tell(&item.ev)
 			}
 			*item = sealed{}
+		}
+	}
+}
+
+func (s *Store) tell(ev *Event) {
+	if ev.Kind == EventDo {
+		ev.Do()
+		return
+	}
+	if s.sink != nil {
+		s.sink.Deliver(ev)
+	}
+	if ev.Kind == EventKeyspace && s.heard.Load()&ev.Class != 0 {
+		if listen := s.listen.Load(); listen != nil {
+			(*listen)(ev)
 		}
 	}
 }

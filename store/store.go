@@ -19,6 +19,8 @@ type Options struct {
 	// Log receives the effects; default a MemoryLog.
 	Log EffectLog
 	// Sink receives the events of commits; default none.
+	// A keyspace event may be of a class that only a listener asks for: see
+	// Notified.
 	Sink Sink
 	// Random draws a number from 0 to n-1, by any goroutine; default
 	// math/rand/v2.
@@ -54,7 +56,9 @@ type Store struct {
 	maxMemory atomic.Int64
 	second    atomic.Uint32 // coarse clock of accesses, in seconds
 
-	notify  atomic.Uint32 // classes of keyspace events that are asked for
+	notify  atomic.Uint32 // classes of keyspace events that the sink asks for
+	heard   atomic.Uint32 // and those that the listener asks for
+	listen  atomic.Pointer[func(ev *Event)]
 	Counter Counters
 
 	cycle  expiryCycle
@@ -172,8 +176,19 @@ func (s *Store) OverLimit() bool {
 // bits are the sink's.
 func (s *Store) SetNotify(classes uint32) { s.notify.Store(classes) }
 
-// Notify returns the classes set by SetNotify.
-func (s *Store) Notify() uint32 { return s.notify.Load() }
+// Notify returns the classes of keyspace events that transactions emit: those of
+// SetNotify and of Listen.
+func (s *Store) Notify() uint32 { return s.notify.Load() | s.heard.Load() }
+
+// Notified returns the classes set by SetNotify.
+func (s *Store) Notified() uint32 { return s.notify.Load() }
+
+// SetListener has keyspace events told to f, beside the sink and under the same
+// rules, once Listen names their classes.
+func (s *Store) SetListener(f func(ev *Event)) { s.listen.Store(&f) }
+
+// Listen sets the classes of keyspace events that the listener is told.
+func (s *Store) Listen(classes uint32) { s.heard.Store(classes) }
 
 // elapsed is the age of the store in ns, for how long keys are held; nothing
 // that is stored depends on it.

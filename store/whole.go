@@ -165,3 +165,24 @@ func (sh *shard) moveWatched(before, after []int32) {
 		}
 	}
 }
+
+// wakeFlushed hands the keys of emptied databases to those who are blocked on
+// them. The transaction is alone and about to end.
+func (tx *Tx) wakeFlushed() {
+	if tx.flushed == nil {
+		return
+	}
+	for i := range tx.s.shards {
+		sh := &tx.s.shards[i]
+		sh.latch.Lock()
+		for h, bk := range sh.blocked {
+			for ; bk != nil; bk = bk.next {
+				if !tx.flushed[bk.db] || sh.findLock(h, bk.db, bk.name) != nil {
+					continue
+				}
+				sh.handOver(sh.addLock(h, bk.db, bk.name, nil), append([]*Blocked(nil), bk.queue...))
+			}
+		}
+		sh.latch.Unlock()
+	}
+}
