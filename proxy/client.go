@@ -425,6 +425,9 @@ func (c *client) close() {
 	c.out.close()
 	c.conn.Close()
 	c.r.Release()
+	if gone := c.s.engine.ClientGone; gone != nil {
+		gone(c.id)
+	}
 	c.s.clients.remove(c)
 }
 

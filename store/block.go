@@ -70,7 +70,7 @@ const (
 func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
 	b := tx.newBlocked(db, names)
 	for _, name := range names {
-		b.hold = append(b.hold, keyRef{db, name})
+		b.hold = append(b.hold, keyRef{db: db, name: name})
 	}
 	return b.run(w, try, false)
 }
@@ -81,7 +81,7 @@ func (tx *Tx) Await(db int, names [][]byte, w *Wait, try func() (Outcome, error)
 func (tx *Tx) Park(db int, names [][]byte, w *Wait, try func() (Outcome, error)) error {
 	b := tx.newBlocked(db, names)
 	for _, k := range tx.keys {
-		b.hold = append(b.hold, keyRef{k.logical, k.name})
+		b.hold = append(b.hold, keyRef{db: k.logical, name: k.name})
 	}
 	if tx.mode == short {
 		// It has held no lock that could be handed to it, and so has to look

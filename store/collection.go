@@ -53,20 +53,23 @@ const (
 	Quicklist                 // long lists
 	IntSet                    // sets of integers
 	HashTable                 // large sets
+	Plain                     // values of modules
 )
 
 // String is the name that OBJECT ENCODING answers.
 func (e Encoding) String() string {
-	return [...]string{"listpack", "quicklist", "intset", "hashtable"}[e]
+	return [...]string{"listpack", "quicklist", "intset", "hashtable", "raw"}[e]
 }
 
-// Encoding is the encoding of a List or a Set.
+// Encoding is the encoding of any value but a String.
 func (k *Key) Encoding() Encoding {
 	switch v := k.see().coll.(type) {
 	case *list:
 		return v.enc
 	case *set:
 		return v.enc
+	case *opaque:
+		return Plain
 	}
 	return Packed
 }
@@ -93,6 +96,8 @@ func (k *Key) setCollection(kind Kind, c collection, ttl TTL) {
 			args = append(args, c.at(i))
 		}
 		k.record(args...)
+	case *opaque:
+		k.recordOpaque(c)
 	case *set:
 		k.record(append(append(make([]string, 0, len(c.items)+1), "SADD"), c.items...)...)
 	}

@@ -11,9 +11,10 @@ const (
 	String
 	List
 	Set
+	Opaque // bytes that belong to a module
 )
 
-// String is the name that TYPE answers.
+// String is the name that TYPE answers, but for an Opaque: see Key.TypeName.
 func (k Kind) String() string {
 	switch k {
 	case None:
@@ -24,6 +25,8 @@ func (k Kind) String() string {
 		return "list"
 	case Set:
 		return "set"
+	case Opaque:
+		return "module"
 	}
 	return "unknown"
 }

@@ -4,8 +4,8 @@ package store
 // to go on with, 0 at the end. It visits whole shards until at least count keys
 // were met; a key that is there from the first to the last call is met, and met
 // once. Values are as committed, but for what the transaction itself has
-// changed. Names are given after the shard's latch was released.
-func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name string, kind Kind)) uint64 {
+// changed. typ is what TYPE answers. Names are given after the shard's latch was released.
+func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name, typ string)) uint64 {
 	phys := tx.physical(db)
 	now := tx.Now()
 	var found []scanned
@@ -13,7 +13,7 @@ func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name string, kind 
 		found = tx.scanShard(phys, int(cursor), now, found[:0])
 		cursor++
 		for _, f := range found {
-			met(f.name, f.kind)
+			met(f.name, f.typ)
 		}
 		count -= len(found)
 		if count <= 0 {
@@ -28,7 +28,7 @@ func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name string, kind 
 
 type scanned struct {
 	name string
-	kind Kind
+	typ  string // as TYPE answers
 }
 
 func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
@@ -55,14 +55,14 @@ func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 					continue
 				}
 			}
-			out = append(out, scanned{name, e.kind})
+			out = append(out, scanned{name, e.typeName()})
 		}
 		sh.latch.Unlock()
 	}
 	if own {
 		for _, k := range tx.keys {
 			if k.changed && k.db == phys && k.sh == sh && k.e != nil {
-				out = append(out, scanned{string(k.name), k.e.kind})
+				out = append(out, scanned{string(k.name), k.e.typeName()})
 			}
 		}
 	}

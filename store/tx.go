@@ -78,6 +78,7 @@ type Tx struct {
 	allowance int64
 	// lateBefore is what Late was before the run alone.
 	lateBefore int
+	taken  bool // a blocked command took all there was: see DoneLast
 
 	// Hits and Misses count look-ups of reading commands until FlushStats.
 	Hits, Misses int64
@@ -784,7 +785,7 @@ func (tx *Tx) letGo() {
 	switch tx.mode {
 	case short:
 		for _, k := range tx.keys {
-			if k.signal && !tx.clash {
+			if tx.wakes(k) && !tx.clash {
 				k.wakeShort()
 			}
 		}
@@ -792,7 +793,7 @@ func (tx *Tx) letGo() {
 	case locked:
 		for _, k := range tx.keys {
 			k.sh.latch.Lock()
-			if k.signal && k.lock != nil {
+			if tx.wakes(k) && k.lock != nil {
 				k.lock.handoff = k.sh.blockedOn(k)
 			}
 			k.sh.release(k)
@@ -801,16 +802,21 @@ func (tx *Tx) letGo() {
 		tx.s.gate.leave()
 	case alone:
 		for _, k := range tx.keys {
-			if k.signal {
+			if tx.wakes(k) {
 				k.sh.latch.Lock()
 				k.wakeShort()
 				k.sh.latch.Unlock()
 			}
 		}
+		tx.wakeFlushed()
 		tx.s.gate.open()
 	}
 	tx.end()
 }
+
+// wakes tells whether the commands blocked on k must look at it: it was changed,
+// deleted or signalled.
+func (tx *Tx) wakes(k *Key) bool { return k.signal || k.changed && !tx.taken }
 
 func (tx *Tx) end() {
 	tx.dropKeys()
@@ -826,7 +832,7 @@ func (tx *Tx) end() {
 		tx.started.Store(0)
 		tx.busyAs.Store(nil)
 	}
-	tx.clash, tx.promoted = false, false
+	tx.clash, tx.promoted, tx.taken = false, false, false
 	tx.mode = idle
 }
 

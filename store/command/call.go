@@ -35,6 +35,12 @@ type Session struct {
 	// Denied holds the reason for which writes are refused in this session, as
 	// the text of an error reply; "" when they are not (read-only scripts).
 	Denied string
+	// Guard, when it is set, judges every command that Exec is about to run: it
+	// returns the text of an error reply, or "" to let it run. A plugin sets it
+	// while a command that it called runs, for what that command calls itself.
+	Guard func(c *Call) string
+	// Cause is what keyspace events say that they were caused by; nil: a client.
+	Cause any
 
 	stamp int64  // monotonic ns when the running command began
 	acc   ledger // commands that have ended
@@ -71,7 +77,8 @@ type Call struct {
 	Prepared any
 	Lengthy  bool
 
-	failed string // text of the error reply
+	parked *Parking // what the command waits for
+	failed string   // text of the error reply
 	undo   bool
 	ran    bool // the handler was called
 }
@@ -144,7 +151,7 @@ func (c *Call) Notify(class uint32, event string, k *store.Key) {
 		return
 	}
 	c.Tx.Emit(store.Event{
-		Kind: store.EventKeyspace, Origin: c.S.Client, DB: k.DB(), Class: class,
+		Kind: store.EventKeyspace, Origin: c.S.Client, Cause: c.S.Cause, DB: k.DB(), Class: class,
 		Channel: []byte(event), Payload: append([]byte(nil), k.Name()...),
 	})
 }

@@ -23,7 +23,14 @@ func dumpCommands() []*Spec {
 			Summary: "Creates a key from what DUMP has returned.", Since: "2.6.0", Group: "generic",
 			Complexity: "O(N) where N is the size of the value.",
 			Syntax:     "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-			Differs:    "strings of Redis up to 7.2, and lists and sets as DUMP makes them here; FREQ is checked and forgotten.",
+			Differs:    "strings of Redis up to 7.2, and lists, sets and values of modules as DUMP makes them here; FREQ is checked and forgotten.",
+		},
+		{
+			Name: "latchkey.overwrite", Arity: 4, Flags: Write | DenyOOM | Admin | NoScript, Categories: CatKeyspace | CatDangerous,
+			Keys: OneKey(KeyRW | KeyUpdate), Handler: overwrite,
+			Summary: "Overwrites a part of a module's value, as the append-only file has it.", Since: "7.2.0", Group: "generic",
+			Complexity: "O(N) where N is the size of the part.", Syntax: "key offset part",
+			Differs: "Redis has no such command.",
 		},
 	}
 }
@@ -42,6 +49,10 @@ func dump(c *Call) {
 			elements[i] = k.Element(i)
 		}
 		payload = rdb.AppendElements([]byte{rdb.TypeList}, elements)
+	case store.Opaque:
+		m := rdb.Module{Value: k.Opaque()}
+		m.Name, m.Version = k.ModuleType()
+		payload = rdb.AppendModule([]byte{rdb.TypeModule}, &m)
 	case store.Set:
 		payload = rdb.AppendElements([]byte{rdb.TypeSet}, k.Members())
 	default:
@@ -49,6 +60,27 @@ func dump(c *Call) {
 		payload = rdb.AppendString(append(make([]byte, 0, len(s)+24), rdb.TypeString), s)
 	}
 	c.Reply.Bulk(rdb.Seal(payload))
+}
+
+// overwrite is the effect of a module that has changed a part of a value: it is
+// for the log, which RESTORE would have to be told the whole value.
+func overwrite(c *Call) {
+	offset, ok := c.Int(2)
+	if !ok {
+		return
+	}
+	k, part := c.Key(1), c.Args[3]
+	switch module, _ := k.ModuleType(); {
+	case module == "":
+		c.Err(ErrWrongType)
+	case offset < 0 || offset > int64(len(k.Opaque())-len(part)):
+		c.Err(ErrOffsetRange)
+	case len(part) > 0:
+		k.OverwriteOpaque(int(offset), part)
+		c.OK()
+	default:
+		c.OK()
+	}
 }
 
 type restoreOptions struct {
@@ -148,12 +180,17 @@ type dumped struct {
 	kind     store.Kind
 	str      []byte
 	elements [][]byte
+	module   rdb.Module
 }
 
 // put makes the value that of k, whatever it was before.
 func (d *dumped) put(k *store.Key, expiry store.TTL) {
-	if d.kind == store.String {
+	switch d.kind {
+	case store.String:
 		k.SetStringOwned(d.str, expiry)
+		return
+	case store.Opaque:
+		k.SetOpaque(d.module.Name, d.module.Version, d.module.Value, expiry)
 		return
 	}
 	k.Delete()
@@ -192,6 +229,9 @@ func (c *Call) openPayload(payload []byte) (d dumped, err error) {
 		if d.elements, err = rdb.ReadElements(b[1:], limit); err == nil && !different(d.elements) {
 			err = rdb.ErrFormat
 		}
+	case rdb.TypeModule:
+		d.kind = store.Opaque
+		d.module, err = rdb.ReadModule(b[1:], limit)
 	default:
 		err = rdb.ErrFormat
 	}

@@ -40,6 +40,9 @@ type Engine struct {
 	// command may try again. An error ends the command.
 	Pausing atomic.Bool
 	Hold    func(c *Call) (held bool, err error)
+	// ClientGone, when it is set, is told the id of every client whose connection
+	// has ended, once nothing runs for it any more.
+	ClientGone func(id int64)
 	// OnError is told the text of every error reply (INFO errorstats).
 	OnError func(msg string)
 	// MaxWeight is how many bytes a transaction of several commands may hold until
@@ -121,7 +124,7 @@ func (e *Engine) run(c *Call) {
 	e.exec(c, mark)
 	for tx.Clash() {
 		c.Reply.Rewind(mark)
-		c.failed, c.undo = "", false
+		c.failed, c.undo, c.parked = "", false, nil
 		if err := c.S.Again(); err != nil {
 			e.waitFailed(c, err)
 			return
@@ -132,17 +135,30 @@ func (e *Engine) run(c *Call) {
 		mark = c.Reply.Mark()
 		e.exec(c, mark)
 	}
+	if c.parked != nil {
+		e.wait(c, mark)
+		return
+	}
+	e.end(c, mark)
+}
+
+// end ends the transaction of a command that has run.
+func (e *Engine) end(c *Call, mark int) {
 	if c.undo {
-		tx.Rollback()
+		c.Tx.Rollback()
 		e.monitor(c, false)
 		return
 	}
 	e.monitor(c, true)
-	if err := tx.Commit(); err != nil {
-		c.Reply.Rewind(mark)
-		e.Log.Error("a write was undone", "command", spec.FullName(), "err", err)
-		c.Err(ErrMisconf)
+	if err := c.Tx.Commit(); err != nil {
+		e.misconf(c, mark, err)
 	}
+}
+
+func (e *Engine) misconf(c *Call, mark int, err error) {
+	c.Reply.Rewind(mark)
+	e.Log.Error("a write was undone", "command", c.Spec.FullName(), "err", err)
+	c.Err(ErrMisconf)
 }
 
 // begin opens the transaction that the command asks for. Otherwise it has
@@ -246,7 +262,13 @@ func (e *Engine) Exec(c *Call) {
 	c.E = e
 	spec, tx := c.Spec, c.Tx
 	mark := c.Reply.Mark()
-	if c.From != FromExec && len(spec.Keys) != 0 {
+	if c.S.Guard != nil {
+		if msg := c.S.Guard(c); msg != "" {
+			e.reject(c, msg)
+			return
+		}
+	}
+	if c.From != FromExec && (len(spec.Keys) != 0 || spec.Extra != nil) {
 		if e.Owns != nil && !e.ownsAll(c) {
 			e.reject(c, ErrCrossOwner)
 			return
@@ -430,18 +452,29 @@ func (e *Engine) failed(msg string) {
 // stack, and leaves nothing behind. So does a reply that has grown too large, which
 // is how a Reply ends a handler that describes one.
 func (e *Engine) handle(c *Call, mark int) {
-	defer func() {
-		if p := recover(); p != nil {
-			if r, ok := p.(interface{ ReplyTooLarge() string }); ok {
-				c.Reply.Rewind(min(mark, c.Reply.Mark()))
-				c.Err(r.ReplyTooLarge())
-				return
-			}
-			e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
-			c.Reply.Rewind(min(mark, c.Reply.Mark())) // a wait may have sent off what was there
-			c.Err(ErrInternal)
-		}
-	}()
+	defer e.recovered(c, mark)
 	c.ran = true
 	c.Spec.Handler(c)
+}
+
+// guarded is handle for a run that is not the handler's.
+func (e *Engine) guarded(c *Call, mark int, run func()) {
+	defer e.recovered(c, mark)
+	run()
+}
+
+// recovered is deferred around what runs a command.
+func (e *Engine) recovered(c *Call, mark int) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if r, ok := p.(interface{ ReplyTooLarge() string }); ok {
+		c.Reply.Rewind(min(mark, c.Reply.Mark()))
+		c.Err(r.ReplyTooLarge())
+		return
+	}
+	e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
+	c.Reply.Rewind(min(mark, c.Reply.Mark())) // a wait may have sent off what was there
+	c.Err(ErrInternal)
 }

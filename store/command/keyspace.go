@@ -71,7 +71,7 @@ func touch(c *Call) {
 	c.Reply.Int(n)
 }
 
-func typeOf(c *Call) { c.Reply.Status(c.peek(1).Kind().String()) }
+func typeOf(c *Call) { c.Reply.Status(c.peek(1).TypeName()) }
 
 // peek is the key at argument i for a command that looks at it without using
 // it: it counts as a hit or miss only.

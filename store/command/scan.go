@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 
-	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/glob"
 )
 
@@ -52,7 +52,7 @@ func keys(c *Call) {
 	var names []string
 	// Part by part, so that a client that is gone does not make us go on.
 	for cursor := uint64(0); ; {
-		cursor = c.Tx.Scan(c.S.DB, cursor, 1, func(name string, _ store.Kind) {
+		cursor = c.Tx.Scan(c.S.DB, cursor, 1, func(name, _ string) {
 			if filter.match(name) {
 				names = append(names, name)
 			}
@@ -112,8 +112,8 @@ func scan(c *Call) {
 	typed := kind != nil
 	kind = bytes.ToLower(kind)
 	var names []string
-	next := c.Tx.Scan(c.S.DB, cursor, int(min(count, math.MaxInt)), func(name string, k store.Kind) {
-		if (!typed || string(kind) == k.String()) && filter.match(name) {
+	next := c.Tx.Scan(c.S.DB, cursor, int(min(count, math.MaxInt)), func(name, typ string) {
+		if (!typed || string(kind) == strings.ToLower(typ)) && filter.match(name) {
 			names = append(names, name)
 		}
 	})

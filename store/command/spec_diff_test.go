@@ -10,7 +10,7 @@ import (
 )
 
 // later are the commands of the data families that redis-server 7.0 lacks.
-var later = []string{"delifeq", "delex", "digest", "msetex", "cas", "cad", "waitaof"}
+var later = []string{"delifeq", "delex", "digest", "msetex", "cas", "cad", "waitaof", "latchkey.overwrite"}
 
 // changed are those that are as in Redis 7.2, whose COMMAND INFO says otherwise:
 // WAIT may stand in a script.

@@ -155,7 +155,7 @@ func (s *Spec) check() error {
 	if s.Finish != nil && s.Prepare == nil {
 		return bad("it has something to finish, but nothing prepares it")
 	}
-	if len(s.Keys) == 0 && len(s.Sub) == 0 && s.Access <= Locked {
+	if len(s.Keys) == 0 && s.Extra == nil && len(s.Sub) == 0 && s.Access <= Locked {
 		return bad("access by keys, but no key specs")
 	}
 	for _, k := range s.Keys {

@@ -21,9 +21,9 @@ var scanTests = []test{
 func names(tx *store.Tx, db, count int) map[string]int {
 	met := make(map[string]int)
 	for cursor := uint64(0); ; {
-		cursor = tx.Scan(db, cursor, count, func(name string, kind store.Kind) {
-			if kind != store.String {
-				name += " of kind " + kind.String()
+		cursor = tx.Scan(db, cursor, count, func(name, typ string) {
+			if typ != "string" {
+				name += " of type " + typ
 			}
 			met[name]++
 		})
@@ -62,7 +62,7 @@ func testScan(f *fixture) {
 		}
 	}
 	tx := f.visit()
-	if next := tx.Scan(0, 1<<63, 10, func(string, store.Kind) { f.Error("a key behind the end") }); next != 0 {
+	if next := tx.Scan(0, 1<<63, 10, func(string, string) { f.Error("a key behind the end") }); next != 0 {
 		f.Errorf("cursor %d behind the end, want 0", next)
 	}
 	tx.Rollback()
@@ -107,7 +107,7 @@ func testScanUnlatched(f *fixture) {
 	}
 	tx := f.visit()
 	n := 0
-	tx.Scan(0, 0, 1<<40, func(name string, _ store.Kind) {
+	tx.Scan(0, 0, 1<<40, func(name, _ string) {
 		f.set(name, "changed while it is looked at")
 		n++
 	})
