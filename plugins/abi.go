@@ -23,6 +23,9 @@ const (
 	codeDenied    = -101
 	codeOOM       = -102
 	codeInvalid   = -103
+	codeNotInt    = -104
+	codeLimit     = -105
+	codeContext   = -106
 )
 
 // hostCall is what a call of a host function costs in units of fuel; beside it,
@@ -59,7 +62,10 @@ func types(t ...api.ValueType) []api.ValueType { return t }
 
 // abiFunctions are all functions of the ABI, by subject.
 func abiFunctions() [][]*hostFunc {
-	return [][]*hostFunc{keyFunctions, replyFunctions, callFunctions}
+	return [][]*hostFunc{
+		keyFunctions, keyStateFunctions, stateFunctions, callFunctions, replyFunctions,
+		waitFunctions, eventFunctions, contextFunctions,
+	}
 }
 
 func abiByName(name string) *hostFunc {
@@ -123,28 +129,38 @@ func (in *instance) inMemory(ptr, length uint64) {
 	}
 }
 
-// key finds a declared key that the module may read, or write.
-func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
-	name := in.bytes(ptr, length)
-	c := in.call
-	in.charge(int64(len(in.declared)))
-	declared := false
-	for _, p := range in.declared {
-		if bytes.Equal(c.Args[p.Index], name) {
-			declared = true
-			break
-		}
+// aligned traps if a pointer to words is not a multiple of their size.
+func aligned(ptr uint64, size uint32) {
+	if uint32(ptr)%size != 0 {
+		panic(&trap{fmt.Sprintf("pointer %d is not a multiple of %d", uint32(ptr), size)})
 	}
-	prefixes := in.m.man.Capabilities.Read
-	if write {
-		prefixes = in.m.man.Capabilities.Write
-	}
-	if !declared || !granted(prefixes, name) {
-		return nil, codeDenied
-	}
-	return c.Tx.Key(c.DB(), name), 0
 }
 
+// key finds a key that the call holds and that the module may read, or write.
+func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
+	name := in.bytes(ptr, length)
+	in.charge(int64(len(in.declared)))
+	if !in.may(name, write) {
+		return nil, codeDenied
+	}
+	in.hold(in.db, name)
+	return in.call.Tx.Key(in.db, name), 0
+}
+
+// may tells whether the call has declared a key of its database, or may reach
+// for any, and the module may read or write it.
+func (in *instance) may(name []byte, write bool) bool {
+	prefixes := in.m.granted.Read
+	if write {
+		prefixes = in.m.granted.Write
+		if in.readOnly {
+			return false
+		}
+	}
+	return (in.reaches || in.isDeclared(name)) && granted(prefixes, name)
+}
+
+// granted tells whether a key has one of the prefixes.
 func granted(prefixes []string, name []byte) bool {
 	for _, p := range prefixes {
 		if len(name) >= len(p) && string(name[:len(p)]) == p {
@@ -152,6 +168,24 @@ func granted(prefixes []string, name []byte) bool {
 		}
 	}
 	return false
+}
+
+func (in *instance) isDeclared(name []byte) bool {
+	args := in.call.Args
+	for _, p := range in.declared {
+		if bytes.Equal(args[p.Index], name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hold makes sure that the transaction has a key that it need not have declared.
+// When another holds it everything is undone and run again.
+func (in *instance) hold(db int, name []byte) {
+	if in.reaches && in.call.Tx.Reach(db, name) != nil {
+		panic(&trap{reason: rerunReason})
+	}
 }
 
 func result(stack []uint64, code int32) { stack[0] = uint64(uint32(code)) }

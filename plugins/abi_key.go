@@ -2,9 +2,11 @@ package plugins
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // Flags of the host function set.
@@ -12,6 +14,20 @@ const (
 	setNX      = 1 // only if the key does not exist
 	setXX      = 2 // only if it does
 	setKeepTTL = 4
+	setAt      = 8 // px is a Unix time in ms
+)
+
+// What the host function type answers.
+const (
+	typeNone   = 0
+	typeString = 1
+	typeList   = 2
+	typeSet    = 3
+	typeHash   = 4
+	typeZset   = 5
+	typeStream = 6
+	typeOwn    = 7
+	typeOther  = 8
 )
 
 // keyFunctions read and write the keys that a command declares.
@@ -38,7 +54,7 @@ key         buf              buf+cap
 	{
 		name: "set", params: types(i32, i32, i32, i32, i32, i64), results: types(i32),
 		usage: "set(key, key_len, value, value_len, flags, px) -> i32",
-		doc:   "Writes a string, whatever was there: `1` written, `0` not written because of a flag. Flags are added up: `1` only if the key is missing, `2` only if it is there, `4` keep its time to live. px above 0: the key expires px milliseconds after commit; 0: never, unless flag 4 says otherwise. `-102`: no memory. `-103`: flags 1 and 2 together, px with flag 4, a negative px, an unknown flag, or a value longer than proto-max-bulk-len.",
+		doc:   "Writes a string, whatever was there: `1` written, `0` not written because of a flag. Flags are added up: `1` only if the key is missing, `2` only if it is there, `4` keep its time to live, `8` px is a Unix time in milliseconds; one that has passed deletes the key. px above 0: the key expires px milliseconds after commit; 0: never, unless flag 4 says otherwise. `-102`: no memory. `-103`: flags 1 and 2 together, px with flag 4, flag 8 without px, a negative px, an unknown flag, or a value longer than proto-max-bulk-len.",
 		memory: `
 key         value
 | key_len   | value_len |
@@ -49,7 +65,7 @@ key         value
 			k, code := in.key(stack[0], stack[1], true)
 			switch {
 			case code != 0:
-			case flags > setNX|setXX|setKeepTTL || flags&(setNX|setXX) == setNX|setXX || px < 0 || px > 0 && flags&setKeepTTL != 0:
+			case !validSet(flags, px):
 				code = codeInvalid
 			case flags&setNX != 0 && k.Exists() || flags&setXX != 0 && !k.Exists():
 			default:
@@ -96,7 +112,7 @@ key
 	{
 		name: "type", params: types(i32, i32), results: types(i32),
 		usage: "type(key, key_len) -> i32",
-		doc:   "The type of the value: `0` no such key, `1` string, `2` list, `3` set. Other numbers are types that a guest does not know yet.",
+		doc:   "The type of the value: `0` no such key, `1` string, `2` list, `3` set, `4` hash, `5` sorted set, `6` stream, `7` the state of a key that this module keeps, `8` that of another module.",
 		memory: `
 key
 | key_len |
@@ -105,7 +121,25 @@ key
 		call: func(in *instance, stack []uint64) {
 			k, code := in.key(stack[0], stack[1], false)
 			if code == 0 {
-				code = int32(k.Kind())
+				code = in.typeOf(k)
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "incrby", params: types(i32, i32, i64, i32), results: types(i32),
+		usage: "incrby(key, key_len, delta, out) -> i32",
+		doc:   "Adds delta to the integer at key, 0 if there is no such key, and keeps its time to live: `1`, and the sum is written to out. out may have any alignment. `-100`: it is no string. `-104`: it is no integer of 64 bits, or the sum would be none. `-102`: no memory.",
+		memory: `
+key         out
+| key_len   | i64 |
+  read        written
+`,
+		call: func(in *instance, stack []uint64) {
+			out := in.bytes(stack[3], 8)
+			k, code := in.stringKey(stack[0], stack[1])
+			if code == 0 || code == codeNil {
+				code = in.increment(k, int64(stack[2]), out)
 			}
 			result(stack, code)
 		},
@@ -221,9 +255,57 @@ func (in *instance) stringKey(ptr, length uint64) (*store.Key, int32) {
 	case store.String:
 		return k, 0
 	case store.None:
-		return nil, codeNil
+		return k, codeNil
 	}
 	return nil, codeWrongType
+}
+
+// increment adds to the integer at k, a string or absent.
+func (in *instance) increment(k *store.Key, delta int64, out []byte) int32 {
+	var n int64
+	if k.Exists() {
+		var ok bool
+		if n, ok = command.ParseInt(k.Str()); !ok {
+			return codeNotInt
+		}
+	}
+	sum := n + delta
+	if (sum > n) != (delta > 0) && delta != 0 {
+		return codeNotInt
+	}
+	code := in.setString(k, command.FormatInt(sum), store.KeepTTL)
+	if code == 1 {
+		binary.LittleEndian.PutUint64(out, uint64(sum))
+	}
+	return code
+}
+
+// validSet tells whether flags and a time to live go together.
+func validSet(flags uint32, px int64) bool {
+	switch {
+	case flags > setNX|setXX|setKeepTTL|setAt, flags&(setNX|setXX) == setNX|setXX, px < 0,
+		px > 0 && flags&setKeepTTL != 0, px == 0 && flags&setAt != 0:
+		return false
+	}
+	return true
+}
+
+// typeOf is the answer of the host function type.
+func (in *instance) typeOf(k *store.Key) int32 {
+	switch k.Kind() {
+	case store.None:
+		return typeNone
+	case store.String:
+		return typeString
+	case store.List:
+		return typeList
+	case store.Set:
+		return typeSet
+	}
+	if name, _ := k.ModuleType(); name == in.m.man.Name {
+		return typeOwn
+	}
+	return typeOther
 }
 
 func (in *instance) copyOut(k *store.Key, buf, limit uint64) int32 {
@@ -234,34 +316,45 @@ func (in *instance) copyOut(k *store.Key, buf, limit uint64) int32 {
 	default:
 		return codeWrongType
 	}
-	v := k.Str()
-	if uint64(len(v)) <= uint64(uint32(limit)) {
-		copy(in.bytes(buf, uint64(len(v))), v)
-	}
-	return int32(len(v))
+	return give(in, buf, limit, k.Str())
 }
 
 // setString writes a value if there is memory for it.
 func (in *instance) setString(k *store.Key, value []byte, ttl store.TTL) int32 {
+	if code := in.room(len(value)); code != 0 {
+		return code
+	}
+	in.wrote(len(value))
+	k.SetString(value, ttl)
+	in.call.Notify(store.NotifyString, "set", k)
+	return 1
+}
+
+// room tells whether a value of that many bytes may be written, and why not.
+func (in *instance) room(bytes int) int32 {
 	limit := in.call.E.MaxValue.Load()
 	switch {
 	case in.call.E.Store.OverLimit():
 		return codeOOM
-	case limit > 0 && int64(len(value)) > limit:
+	case limit > 0 && int64(bytes) > limit:
 		return codeInvalid
 	}
-	if in.written += int64(len(value)); in.written > maxWritten {
+	return 0
+}
+
+// wrote counts bytes of values written, which are kept until the call ends.
+func (in *instance) wrote(bytes int) {
+	if in.written += int64(bytes); in.written > maxWritten {
 		panic(&trap{fmt.Sprintf("a call writes more than %d MiB", maxWritten>>20)})
 	}
-	k.SetString(value, ttl)
-	in.call.Notify(store.NotifyString, "set", k)
-	return 1
 }
 
 func ttl(px int64, flags uint32) store.TTL {
 	switch {
 	case flags&setKeepTTL != 0:
 		return store.KeepTTL
+	case flags&setAt != 0:
+		return store.ExpireAt(px)
 	case px > 0:
 		return store.ExpireIn(px)
 	}

@@ -20,45 +20,113 @@ const maxErrorText = 4096
 // replyHead is what a reply counts for beside its bytes.
 const replyHead = 16
 
-// reply counts a reply of that many bytes that opens room for others, and says
-// where to write it.
-func (in *instance) reply(opens, bytes int) command.Reply {
-	for len(in.open) > 0 && in.open[len(in.open)-1] == 0 {
+// openReply is an aggregate of the reply that is not complete.
+type openReply struct {
+	left int // how many replies are still to come in it
+	// Of one whose length comes at its end: how many have come, how many there
+	// are to an element, and its place among those that wait for it.
+	deferred bool
+	given    int
+	per      int
+	at       int
+}
+
+// reply counts a reply of that many bytes, and says where to write it.
+func (in *instance) reply(bytes int) command.Reply {
+	for len(in.open) > 0 {
+		if top := &in.open[len(in.open)-1]; top.deferred || top.left > 0 {
+			break
+		}
 		in.open = in.open[:len(in.open)-1]
 	}
 	if len(in.open) == 0 {
-		panic(&trap{"more replies than one, or than the aggregate has elements"})
+		panic(&trap{in.noReply()})
 	}
-	in.open[len(in.open)-1]--
-	if opens > 0 {
-		if len(in.open) > maxNesting {
-			panic(&trap{fmt.Sprintf("aggregate replies nest deeper than %d", maxNesting)})
-		}
-		in.open = append(in.open, opens)
+	top := &in.open[len(in.open)-1]
+	top.left--
+	if top.given++; top.deferred && top.given > top.per*maxReplies {
+		panic(&trap{errElements})
 	}
 	if in.replied += int64(bytes) + replyHead; in.replied > maxReplied {
 		panic(&trap{fmt.Sprintf("the reply is larger than %d MiB", maxReplied>>20)})
 	}
+	if in.deferred > 0 {
+		return &in.late
+	}
 	return in.call.Reply
+}
+
+// noReply says why no reply can be given now.
+func (in *instance) noReply() string {
+	if in.replies {
+		return "more replies than one, or than the aggregate has elements"
+	}
+	return "a reply where nobody waits for one"
+}
+
+// openAggregate gives an aggregate of n times per replies, or one of unknown
+// length.
+func (in *instance) openAggregate(n uint64, per int, give func(r command.Reply, n int)) {
+	count := int(int32(n))
+	if count < -1 || count > maxReplies {
+		panic(&trap{errElements})
+	}
+	r := in.reply(0)
+	if count == 0 {
+		give(r, 0)
+		return
+	}
+	if len(in.open) > maxNesting {
+		panic(&trap{fmt.Sprintf("aggregate replies nest deeper than %d", maxNesting)})
+	}
+	if count > 0 {
+		give(r, count)
+		in.open = append(in.open, openReply{left: count * per})
+		return
+	}
+	if in.deferred == 0 {
+		r = &in.late
+		in.late.reset()
+		in.late.limit = 2 * maxReplied // what it may hold is counted by reply
+	}
+	in.deferred++
+	in.open = append(in.open, openReply{deferred: true, per: per, at: in.late.Mark()})
+	give(r, 0)
+}
+
+const errElements = "an aggregate reply has a negative or too large number of elements"
+
+// closeAggregate gives the innermost aggregate without a length its length.
+func (in *instance) closeAggregate(n uint64) {
+	for len(in.open) > 0 {
+		top := &in.open[len(in.open)-1]
+		switch {
+		case top.deferred && top.given == int(int32(n))*top.per:
+			in.late.nodes[top.at].n = int64(int32(n))
+			in.open = in.open[:len(in.open)-1]
+			if in.deferred--; in.deferred == 0 {
+				in.late.play(0, len(in.late.nodes), in.call.Reply)
+				in.late.reset()
+			}
+			return
+		case top.deferred:
+			panic(&trap{fmt.Sprintf("reply_len of %d for an aggregate of %d replies", int32(n), top.given)})
+		case top.left > 0:
+			panic(&trap{"reply_len within an aggregate that is not complete"})
+		}
+		in.open = in.open[:len(in.open)-1]
+	}
+	panic(&trap{"reply_len without an aggregate of length -1"})
 }
 
 // complete tells whether every reply that was opened has all its elements.
 func (in *instance) complete() bool {
-	for _, n := range in.open {
-		if n != 0 {
+	for i := range in.open {
+		if in.open[i].left > 0 || in.open[i].deferred {
 			return false
 		}
 	}
 	return true
-}
-
-// count checks the number of elements of an aggregate.
-func count(n uint64, per int) int {
-	c := int(int32(n))
-	if c < 0 || c > maxReplies {
-		panic(&trap{"an aggregate reply has a negative or too large number of elements"})
-	}
-	return c * per
 }
 
 // replyFunctions describe the reply. A command gives exactly one; an aggregate
@@ -68,25 +136,25 @@ var replyFunctions = []*hostFunc{
 		name:  "reply_null",
 		usage: "reply_null()",
 		doc:   "Null.",
-		call:  func(in *instance, _ []uint64) { in.reply(0, 0).Null() },
+		call:  func(in *instance, _ []uint64) { in.reply(0).Null() },
 	},
 	{
 		name: "reply_int", params: types(i64),
 		usage: "reply_int(n)",
 		doc:   "An integer.",
-		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Int(int64(stack[0])) },
+		call:  func(in *instance, stack []uint64) { in.reply(0).Int(int64(stack[0])) },
 	},
 	{
 		name: "reply_double", params: types(f64),
 		usage: "reply_double(f)",
 		doc:   "A double; a bulk string in RESP2.",
-		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Double(math.Float64frombits(stack[0])) },
+		call:  func(in *instance, stack []uint64) { in.reply(0).Double(math.Float64frombits(stack[0])) },
 	},
 	{
 		name: "reply_bool", params: types(i32),
 		usage: "reply_bool(b)",
 		doc:   "False for 0, else true; 0 or 1 in RESP2.",
-		call:  func(in *instance, stack []uint64) { in.reply(0, 0).Bool(uint32(stack[0]) != 0) },
+		call:  func(in *instance, stack []uint64) { in.reply(0).Bool(uint32(stack[0]) != 0) },
 	},
 	{
 		name: "reply_simple", params: types(i32, i32),
@@ -102,7 +170,7 @@ text
 			if strings.ContainsAny(text, "\r\n") {
 				panic(&trap{"a status reply has a line break in it"})
 			}
-			in.reply(0, len(text)).Status(text)
+			in.reply(len(text)).Status(text)
 		},
 	},
 	{
@@ -116,7 +184,7 @@ bytes
 `,
 		call: func(in *instance, stack []uint64) {
 			b := in.bytes(stack[0], stack[1])
-			in.reply(0, len(b)).Bulk(b)
+			in.reply(len(b)).Bulk(b)
 		},
 	},
 	{
@@ -130,7 +198,7 @@ text
 `,
 		call: func(in *instance, stack []uint64) {
 			text := string(in.bytes(stack[0], stack[1]))
-			in.reply(0, 0)
+			in.reply(0)
 			in.failed = text[:min(len(text), maxErrorText)]
 			if text == "" {
 				in.failed = "ERR"
@@ -138,30 +206,81 @@ text
 		},
 	},
 	{
+		name: "reply_bignum", params: types(i32, i32),
+		usage: "reply_bignum(digits, len)",
+		doc:   "A big number: decimal digits, maybe after a minus sign; anything else traps. A bulk string in RESP2.",
+		memory: `
+digits
+| len |
+  read
+`,
+		call: func(in *instance, stack []uint64) {
+			digits := string(in.bytes(stack[0], stack[1]))
+			if !isDecimal(digits) {
+				panic(&trap{"a big number that is not written in decimal digits"})
+			}
+			in.reply(len(digits)).BigNumber(digits)
+		},
+	},
+	{
+		name: "reply_verbatim", params: types(i32, i32, i32),
+		usage: "reply_verbatim(format, text, len)",
+		doc:   "A text with a format of three bytes, such as `txt` or `mkd`; one with a colon or a line break in it traps. A bulk string in RESP2.",
+		memory: `
+format       text
+| 3 bytes    | len |
+  read         read
+`,
+		call: func(in *instance, stack []uint64) {
+			format, text := string(in.bytes(stack[0], 3)), string(in.bytes(stack[1], stack[2]))
+			if strings.ContainsAny(format, ":\r\n") {
+				panic(&trap{"the format of a verbatim string has a colon or a line break in it"})
+			}
+			in.reply(len(text)).Verbatim(format, text)
+		},
+	},
+	{
 		name: "reply_array", params: types(i32),
 		usage: "reply_array(n)",
-		doc:   "Opens an array: n replies follow.",
+		doc:   "Opens an array: n replies follow. With n -1 any number follows, and reply_len ends it.",
 		call: func(in *instance, stack []uint64) {
-			n := count(stack[0], 1)
-			in.reply(n, 0).Array(n)
+			in.openAggregate(stack[0], 1, command.Reply.Array)
 		},
 	},
 	{
 		name: "reply_map", params: types(i32),
 		usage: "reply_map(n)",
-		doc:   "Opens a map: n keys and n values follow, 2n replies by turns. A flat array in RESP2.",
+		doc:   "Opens a map: n keys and n values follow, 2n replies by turns; with n -1 any number, and reply_len ends it. A flat array in RESP2.",
 		call: func(in *instance, stack []uint64) {
-			n := count(stack[0], 2)
-			in.reply(n, 0).Map(n / 2)
+			in.openAggregate(stack[0], 2, command.Reply.Map)
 		},
 	},
 	{
 		name: "reply_set", params: types(i32),
 		usage: "reply_set(n)",
-		doc:   "Opens a set: n replies follow. An array in RESP2.",
+		doc:   "Opens a set: n replies follow; with n -1 any number, and reply_len ends it. An array in RESP2.",
 		call: func(in *instance, stack []uint64) {
-			n := count(stack[0], 1)
-			in.reply(n, 0).Set(n)
+			in.openAggregate(stack[0], 1, command.Reply.Set)
 		},
 	},
+	{
+		name: "reply_len", params: types(i32),
+		usage: "reply_len(n)",
+		doc:   "Ends the innermost aggregate that was opened with -1: it has n elements, or pairs if it is a map. Any other number than have come since traps.",
+		call:  func(in *instance, stack []uint64) { in.closeAggregate(stack[0]) },
+	},
+}
+
+// isDecimal tells whether s is an integer in decimal digits.
+func isDecimal(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" {
+		return false
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return true
 }

@@ -23,8 +23,17 @@ is not here, is refused when it is loaded.
 `
 
 const docsFrame = `
+The last four may be missing; a manifest that asks for ` + "`timers`, `events` or `clients`" + ` needs the one that goes with it.
 ` + "`_initialize`" + `, a function without parameters, runs before ` + "`lk_abi`" + ` if it is exported: toolchains make it. Host
-functions can be called during ` + "`lk_command`" + ` and ` + "`lk_arena`" + ` for a command, and trap at any other time.
+functions can be called while latchkey waits for one of these to return, ` + "`lk_abi` and `lk_init`" + ` excepted, and trap at any
+other time: whatever a guest runs beside (a goroutine, say) must end with the call that began it.
+
+` + "`lk_timer`, `lk_event` and `lk_closed`" + ` run in transactions of their own, each after the commit that led to it, on any
+instance, without a client and without a reply: one trapped there by a reply function is undone. They reach every key that
+the manifest grants, without having declared it; when another transaction holds such a key they are undone and run again.
+Whatever they return but 0 undoes them. Timers and clients are told of in the order of their times, events in that of the
+commits; of events at most 10,000 wait, those beyond are dropped and counted. No event is told to a module that has caused
+it, directly or through what another did because of it. ` + "`lk_closed`" + ` that fails is tried three times.
 
 ## The frame
 
@@ -32,14 +41,15 @@ Before each command latchkey writes the arguments as one block into the arena, 8
 
     offset  0       4       8          12        16    20           16+8i  20+8i
             +-------+-------+----------+---------+-----+-----+-- --+------+------+--------------------
-            | argc  | nkeys | first_key| 0       | ptr | len | ... | ptr  | len  | bytes of arguments
+            | argc  | nkeys | first_key| db      | ptr | len | ... | ptr  | len  | bytes of arguments
             +-------+-------+----------+---------+--|--+-----+-- --+------+------+-^------------------
                                                     |      argument 0, the name    |
                                                     +------------------------------+
 
 ` + "`argc`" + ` counts the command's name. ` + "`nkeys`" + ` is how many of the arguments are keys by the manifest, ` + "`first_key`" + ` the
-index of the first of them, 0 without any. Every ` + "`ptr`" + ` points into the frame. The frame is the guest's until
-` + "`lk_command`" + ` returns: it may write to it. The next command overwrites it.
+index of the first of them, 0 without any, ` + "`db`" + ` the database that the call is in. Every ` + "`ptr`" + ` points into the frame. The frame is the guest's until
+the function returns: it may write to it. The next call overwrites it. For ` + "`lk_wake`" + ` the frame is again that of the command
+that waits; for ` + "`lk_event`" + ` it is the event's name and the key, for ` + "`lk_closed`" + ` the key.
 
 ## What comes back
 
@@ -56,7 +66,8 @@ is an error, too.
 
 A **trap** ends the call at once: everything is undone, the client gets ` + "`-PLUGINERR name: reason`" + `, the instance is
 replaced. A pointer and length that reach outside of memory trap in every function, also when the bytes would not have
-been used.
+been used; so do a handle that is none, and a frame that is not aligned. A module whose calls trap too often within a while
+(` + "`plugin-max-failures`" + `) is disabled: ` + "`-PLUGINDISABLED`" + `.
 
 ## Limits
 
@@ -72,9 +83,17 @@ func guestDocs(name string) (usage, doc string) {
 	case "lk_init":
 		return "lk_init() -> i32", "Once an instance. Returns 0; anything else refuses the module, or the call that needed the instance."
 	case "lk_arena":
-		return "lk_arena(size) -> i32", "For the first command of an instance, and when a frame outgrows the room. Returns the address of size bytes, 8-aligned, that latchkey may overwrite at each command; 0 if there is no room, which traps."
+		return "lk_arena(size) -> i32", "For the first frame of an instance, and when a frame outgrows the room. Returns the address of size bytes, 8-aligned, that latchkey may overwrite at each command; 0 if there is no room, which traps."
 	case "lk_command":
 		return "lk_command(id, argc, frame) -> i32", "For each command: the id its manifest gives it, the number of arguments, the address of the frame. Returns 0 or an error."
+	case "lk_wake":
+		return "lk_wake(token, reason, argc, frame) -> i32", "For a client that waits since `block`, with the token given there. Reason `0`: one of the keys was changed, deleted or has expired, and is held now; `1`: the time is up. Gives the reply and returns 0; or returns `1`, without a reply, to go on waiting without losing its place, which at reason 1 gives the client a null; or an error. May be missing: then `lk_command` is called again, and may `block` again."
+	case "lk_timer":
+		return "lk_timer(token) -> i32", "For a timer that is due, in the database that it was set in."
+	case "lk_event":
+		return "lk_event(class, argc, frame) -> i32", "For a keyspace event of a class that the manifest subscribes to, about a key that the manifest lets it read or write. The classes are `0` generic, `1` string, `2` list, `3` set, `4` hash, `5` zset, `6` stream, `7` expired, `8` evicted, `9` new, `10` module."
+	case "lk_closed":
+		return "lk_closed(token, argc, frame) -> i32", "For a key bound by `bind_client`, when the connection of its client has ended."
 	}
 	return "", ""
 }
@@ -89,6 +108,10 @@ func Docs() string {
 		usage, doc := guestDocs(e.name)
 		row("`"+usage+"`", "`"+signature(e.params, e.results)+"`", doc)
 	}
+	for _, e := range optionalExports {
+		usage, doc := guestDocs(e.name)
+		row("`"+usage+"`", "`"+signature(e.params, e.results)+"`", doc)
+	}
 	b.WriteString(docsFrame)
 	for _, c := range []struct {
 		code          int
@@ -96,9 +119,12 @@ func Docs() string {
 	}{
 		{codeNil, "there is no such key, where a function says so", "`-PLUGINERR`, as any other number"},
 		{codeWrongType, "the key holds a value of another type", "`-WRONGTYPE`"},
-		{codeDenied, "the command does not declare the key, or the manifest does not grant its prefix", "`-NOPERM`"},
+		{codeDenied, "the command does not declare the key, or the manifest does not ask for what was tried, or the administrator withholds it", "`-NOPERM`"},
 		{codeOOM, "maxmemory is reached", "`-OOM`"},
 		{codeInvalid, "an argument is out of range", "`-ERR invalid argument`"},
+		{codeNotInt, "the value is no integer, or the result would be none", "`-ERR value is not an integer or out of range`"},
+		{codeLimit, "there are as many as there may be", "`-ERR`"},
+		{codeContext, "not possible where the command is called from", "`-ERR`"},
 	} {
 		row(fmt.Sprintf("`%d`", c.code), c.meaning, c.text)
 	}
@@ -113,6 +139,11 @@ func Docs() string {
 		{"A reply", fmt.Sprintf("%d MiB", maxReplied>>20), "trap"},
 		{"Elements of an aggregate reply", fmt.Sprintf("%d; of a map as many pairs", maxReplies), "trap"},
 		{"Aggregates within each other", fmt.Sprintf("%d", maxNesting), "trap"},
+		{"Replies of called commands that are open", fmt.Sprintf("%d, %d MiB together", maxCalled, maxCallBytes>>20), "`-105`; the called command fails"},
+		{"Plugin commands within each other", fmt.Sprintf("%d", maxDepth), "`-106`"},
+		{"Timers of a module", fmt.Sprintf("%d", maxTimers), "`-105`"},
+		{"Keys bound to clients by a module", fmt.Sprintf("%d", maxBound), "`-105`"},
+		{"Events that wait for a module", fmt.Sprintf("%d", maxQueued), "dropped and counted"},
 		{"Lines in the log", fmt.Sprintf("%d a call, of %d bytes", maxLogLines, maxLogLine), "dropped"},
 	} {
 		row(l[0], l[1], l[2])
@@ -137,9 +168,32 @@ A command reaches the keys that its manifest declares among its arguments, and o
 ` + "`capabilities`" + ` grants, for reading or writing. For any other key every function returns -101, and nothing is read
 or written. What was written can be read in the same call; others see it when the command commits.
 `,
+	`## The state of a key
+
+A key may hold a value that only the module can read: bytes, and a number that says how they are encoded. It has a time
+to live and is deleted, renamed and copied as any other; its type is called as the module. The functions below work on keys
+that the command declares and the manifest grants.
+`,
+	`## The state of the module
+
+What a module must remember beside its keys: bytes, and the number of their encoding, in one key of a name that is reserved,
+` + "`latchkey:module:NAME`" + ` in database 0. The manifest asks for it with ` + "`\"state\": \"read\"` or `\"write\"`" + ` in its capabilities, and
+says less for single commands; what is not flagged ` + "`write`" + ` reads at most. Commands that use the state hold it from begin to end,
+as a key that they declare, and so run one after the other: keep in keys what can be kept there.
+`,
+	`## Calling commands
+
+A module calls the commands that ` + "`capabilities.commands`" + ` names, on keys that it declares and that are granted, for writing unless
+the command only reads them. Scripts (EVAL) and commands of other plugins can be called; what a script calls is judged in the
+same way. ` + "`block`" + ` is not possible within.
+`,
 	`## The reply
 
 Given in order, elements after the aggregate that holds them. Bytes are copied. Too many replies trap.
+`,
+	`## Waiting, and clients that go
+`,
+	`## Timers and events
 `,
 	`## The call
 `,

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,19 @@ type Options struct {
 	// MaxInstances is how many instances of a module may exist at a time, and
 	// so how many of its commands run at a time; default 64.
 	MaxInstances int
+	// MaxFailures is how many guests of a module may have to be ended within
+	// FailureWindow before it is disabled; default 0, never. FailureWindow's
+	// default is a minute.
+	MaxFailures   int
+	FailureWindow time.Duration
+	// Withheld are the capabilities that a module does not get though its
+	// manifest asks for them; default none.
+	Withheld func(module string) []string
+	// Settings keep the parameters of modules; nil: they have their defaults.
+	Settings Settings
+	// Seed seeds the generator of a call that asks for random bytes; default
+	// crypto/rand.
+	Seed func() [32]byte
 }
 
 // Host loads modules and runs their commands. Its methods may be called by any
@@ -55,6 +69,12 @@ type Options struct {
 type Host struct {
 	opt     Options
 	maxTime atomic.Int64 // MaxTime, in ns
+
+	maxFailures, failureWindow atomic.Int64
+
+	bound  bound
+	engine atomic.Pointer[command.Engine]     // nil before Attach
+	loaded atomic.Pointer[map[string]*module] // modules, for those who deliver
 
 	// loading is held while a module is read, compiled and swapped in, which may
 	// take seconds. Whoever only wants to know what is loaded takes mu.
@@ -78,8 +98,16 @@ func New(o Options) (*Host, error) {
 	if o.MaxInstances <= 0 {
 		o.MaxInstances = 64
 	}
+	if o.FailureWindow <= 0 {
+		o.FailureWindow = time.Minute
+	}
+	if o.Seed == nil {
+		o.Seed = randomSeed
+	}
 	h := &Host{opt: o, modules: make(map[string]*module)}
 	h.SetMaxTime(o.MaxTime)
+	h.SetMaxFailures(o.MaxFailures, o.FailureWindow)
+	h.publish()
 	return h, nil
 }
 
@@ -129,10 +157,23 @@ func (h *Host) SetMaxTime(d time.Duration) {
 	h.maxTime.Store(int64(d))
 }
 
+func randomSeed() (seed [32]byte) {
+	crand.Read(seed[:]) // which does not fail
+	return seed
+}
+
 // Close drops all modules. No call may be under way.
 func (h *Host) Close() error {
 	h.loading.Lock()
 	defer h.loading.Unlock()
+	h.mu.Lock()
+	modules := h.modules
+	h.modules = make(map[string]*module)
+	h.publish()
+	h.mu.Unlock()
+	for _, m := range modules {
+		m.endDeliveries()
+	}
 	if h.runtime == nil {
 		return nil
 	}
@@ -158,6 +199,16 @@ type Loaded struct {
 	Running     int   // calls under way
 	Instances   int   // with a linear memory each
 	MemoryBytes int64 // of their linear memories, as of each one's last call
+
+	Capabilities []string // granted, in the words of the manifest
+	Withheld     []string // of those that the manifest asks for
+	Disabled     string   // why it is disabled; "" if it is not
+
+	Delivered int64 // timers, events and ends of clients
+	Dropped   int64 // timers and events for which there was no room
+	Queued    int   // still to be delivered
+	Timers    int   // not yet due
+	Waiting   int64 // clients that wait in a command
 }
 
 // List returns the loaded modules by name.

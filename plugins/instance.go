@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
+	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -31,6 +33,10 @@ type instance struct {
 	fuel     api.MutableGlobal
 	command  api.Function
 	arenaFn  api.Function
+	wakeFn   api.Function // these may be missing
+	timerFn  api.Function
+	eventFn  api.Function
+	closedFn api.Function
 	stack    []uint64
 	arena    uint32
 	arenaLen uint32
@@ -38,18 +44,41 @@ type instance struct {
 
 	// Of the call that is bound; call is nil in between.
 	call     *command.Call
-	declared []command.Position
-	open     []int // of each reply that is open, how many are still to come in it
-	failed   string
-	began    time.Time
-	kills    int64 // the module's count when the call began
-	slice    int64 // fuel granted last
-	spent    int64 // fuel of the slices before it
-	hosted   int64 // what host functions cost since the clock was last looked at
-	written  int64 // bytes of values written
-	replied  int64 // bytes of the reply
-	counted  int64 // of m.memory
-	logged   int   // lines written to the log
+	db       int                // the database that the call is in
+	declared []command.Position // keys among the call's arguments
+	readOnly bool               // the command may not write
+	reaches  bool               // keys need not be declared
+	replies  bool               // somebody waits for a reply
+	mayBlock bool
+	stateful manifest.State // what the call may do with the module's state
+	open     []openReply    // what is open of the reply
+	deferred int            // how many of these wait for their length
+	late     recorder       // the outermost of them
+	parked   *parked
+	seeded   bool
+	rand     *rand.ChaCha8
+
+	called      []called // replies of commands that the guest called
+	calledBytes int
+	nextHandle  int64
+	spareRec    []*recorder
+	argv        [][]byte
+	inner       command.Call
+	touched     []command.Position
+	guard       func(*command.Call) string
+	timersSet   int
+
+	failed  string
+	entered string // name of the function that the guest is in
+	began   time.Time
+	kills   int64 // the module's count when the call began
+	slice   int64 // fuel granted last
+	spent   int64 // fuel of the slices before it
+	hosted  int64 // what host functions cost since the clock was last looked at
+	written int64 // bytes of values written
+	replied int64 // bytes of the reply
+	counted int64 // of m.memory
+	logged  int   // lines written to the log
 }
 
 // trap ends a guest's call from within a host function.
@@ -60,12 +89,15 @@ func (t *trap) Error() string { return t.reason }
 // instantiate makes an instance and lets it initialise itself.
 func (m *module) instantiate() (in *instance, err error) {
 	in = &instance{Context: context.Background(), m: m, began: time.Now(), stack: make([]uint64, 8)}
+	in.guard = in.judge
 	guest, err := m.host.runtime.InstantiateModule(in, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, fmt.Errorf("the module cannot be instantiated: %s", reason(err))
 	}
 	in.guest, in.mem = guest, guest.Memory()
 	in.command, in.arenaFn = guest.ExportedFunction("lk_command"), guest.ExportedFunction("lk_arena")
+	in.wakeFn, in.timerFn = guest.ExportedFunction("lk_wake"), guest.ExportedFunction("lk_timer")
+	in.eventFn, in.closedFn = guest.ExportedFunction("lk_event"), guest.ExportedFunction("lk_closed")
 	in.fuel, _ = guest.ExportedGlobal(fuel.GlobalName).(api.MutableGlobal)
 	defer func() {
 		if err != nil {
@@ -115,6 +147,11 @@ func (m *module) take(c *command.Call) (*instance, error) {
 	case m.slots <- struct{}{}:
 		return m.fill()
 	default:
+	}
+	if c.From == command.FromPlugin {
+		// It holds an instance of the caller's, and somebody who holds one of
+		// this module may wait for one of that: a circle.
+		return nil, fmt.Errorf("all %d instances are busy", cap(m.slots))
 	}
 	// All instances are in use, each for MaxTime at most; others wait for the
 	// keys of this call, so it does not wait for longer.
@@ -182,29 +219,51 @@ func (in *instance) count(size int64) {
 
 // run is the handler of a plugin command.
 func (m *module) run(c *command.Call, id int32) {
+	if p := m.guest(c, func(in *instance) error { return in.run(c, id) }); p != nil {
+		m.park(c, id, p)
+	}
+}
+
+// guest has an instance run for c. It answers what went wrong, or returns what
+// the guest wants to wait for.
+func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	kills, ok := m.enter()
 	if !ok {
 		m.gone(c)
-		return
+		return nil
 	}
 	defer m.leave()
+	if why := m.disabled.Load(); why != nil {
+		c.Err("PLUGINDISABLED " + m.man.Name + ": " + *why)
+		return nil
+	}
 	m.calls.Add(1)
 	in, err := m.take(c)
 	if err != nil {
 		m.errors.Add(1)
-		c.Err("PLUGINERR " + m.man.Name + ": " + err.Error())
-		return
+		c.Err(m.problem(err.Error()))
+		return nil
 	}
 	mark := c.Reply.Mark()
-	if err := in.run(c, id, kills); err != nil {
-		m.traps.Add(1)
+	outer := c.S.Cause
+	c.S.Cause = m.causeOf(outer, c.From == command.FromTimer)
+	in.kills = kills
+	err = run(in)
+	c.S.Cause = outer
+	if err != nil {
 		m.discard(in)
-		m.host.opt.Log.Warn("a plugin command was undone and its instance replaced", "module", m.man.Name, "command", c.Spec.Name, "reason", err.Error())
 		c.Reply.Rewind(mark)
-		c.Err("PLUGINERR " + m.man.Name + ": " + err.Error())
-		return
+		if c.Tx.Clash() {
+			return nil // all of it is run again
+		}
+		m.trapped(c.Spec.Name, err)
+		c.Err(m.problem(err.Error()))
+		return nil
 	}
-	failed, complete := in.failed, in.complete()
+	failed, p, complete := in.failed, in.parked, in.complete()
+	if p != nil && in.replied > 0 {
+		failed = m.problem("a command that waits has given a reply")
+	}
 	in.unbind()
 	m.give(in)
 	switch {
@@ -212,11 +271,14 @@ func (m *module) run(c *command.Call, id int32) {
 		m.errors.Add(1)
 		c.Reply.Rewind(mark)
 		c.Err(failed)
+	case p != nil:
+		return p
 	case !complete:
 		m.errors.Add(1)
 		c.Reply.Rewind(mark)
-		c.Err("PLUGINERR " + m.man.Name + ": the reply is not complete")
+		c.Err(m.problem("the reply is not complete"))
 	}
+	return nil
 }
 
 // gone answers a call whose Spec was looked up before its module was unloaded or
@@ -238,59 +300,121 @@ func (m *module) gone(c *command.Call) {
 	}
 }
 
-// run calls the guest. An error means that the instance must go.
-func (in *instance) run(c *command.Call, id int32, kills int64) error {
-	in.call, in.failed = c, ""
-	in.open = append(in.open[:0], 1)
-	in.spent, in.hosted, in.written, in.replied, in.logged = 0, 0, 0, 0, 0
+// problem is the error reply for what is wrong with the module.
+func (m *module) problem(reason string) string { return "PLUGINERR " + m.man.Name + ": " + reason }
+
+// bind gives the instance a call to act for, in which nothing is allowed yet.
+func (in *instance) bind(c *command.Call) {
+	in.call, in.db, in.failed = c, c.DB(), ""
+	in.declared = in.declared[:0]
+	in.open = in.open[:0]
+	in.readOnly, in.reaches, in.replies, in.mayBlock, in.stateful = false, false, false, false, manifest.StateNone
+	in.spent, in.hosted, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0
+	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
 	in.began = time.Now()
-	in.kills = kills
-	var err error
-	if in.declared, err = c.Spec.AppendKeys(in.declared[:0], c.Args); err != nil {
-		in.failed = command.ErrSyntax
-		return nil
+	if o := c.S.Cause.(*cause).parent; o != nil && !o.began.IsZero() {
+		in.began = o.began // within another guest's call, whose time is up when it is
 	}
 	in.fuel.Set(uint64(in.grant()))
-	if err := in.writeFrame(c.Args); err != nil {
+}
+
+// bindCommand is bind for a command of the module.
+func (in *instance) bindCommand(c *command.Call, id int32) (err error) {
+	in.bind(c)
+	in.open = append(in.open, openReply{left: 1})
+	in.replies = true
+	in.readOnly = c.Spec.Flags&command.ReadOnly != 0
+	if in.m.granted.State != manifest.StateNone {
+		in.stateful = in.m.states[id]
+	}
+	if in.declared, err = c.Spec.AppendKeys(in.declared[:0], c.Args); err != nil {
+		in.failed = command.ErrSyntax
 		return err
-	}
-	in.stack[0], in.stack[1], in.stack[2] = uint64(uint32(id)), uint64(len(c.Args)), uint64(in.arena)
-	if err := in.command.CallWithStack(in, in.stack); err != nil {
-		return errors.New(reason(err))
-	}
-	if code := int32(in.stack[0]); code != 0 && in.failed == "" {
-		in.failed = in.codeText(code)
 	}
 	return nil
 }
 
+// run calls the guest. An error means that the instance must go.
+func (in *instance) run(c *command.Call, id int32) error {
+	if in.bindCommand(c, id) != nil {
+		return nil
+	}
+	in.mayBlock = true
+	if err := in.writeFrame(c.Args); err != nil {
+		return err
+	}
+	_, err := in.enter("lk_command", in.command, uint64(uint32(id)), uint64(len(c.Args)), uint64(in.arena))
+	return err
+}
+
+// wake calls the guest for a client that has waited as p says.
+func (in *instance) wake(c *command.Call, id int32, p *parked, reason uint64) error {
+	if in.bindCommand(c, id) != nil {
+		return nil
+	}
+	if err := in.writeFrame(c.Args); err != nil {
+		return err
+	}
+	code, err := in.enter("lk_wake", in.wakeFn, uint64(p.token), reason, uint64(len(c.Args)), uint64(in.arena))
+	if code == wakeAgain && err == nil && in.failed == in.codeText(code) {
+		in.failed, in.parked = "", p
+	}
+	return err
+}
+
+// enter calls a function of the guest. Whatever else than 0 it returns makes the
+// call fail.
+func (in *instance) enter(export string, fn api.Function, params ...uint64) (code int32, err error) {
+	in.entered = export
+	copy(in.stack, params)
+	if err := fn.CallWithStack(in, in.stack); err != nil {
+		return 0, errors.New(reason(err))
+	}
+	if code = int32(in.stack[0]); code != 0 && in.failed == "" {
+		in.failed = in.codeText(code)
+	}
+	return code, nil
+}
+
 func (in *instance) unbind() {
-	in.call = nil
+	in.call, in.parked = nil, nil
 	in.failed = ""
+	if len(in.called) > 0 || len(in.spareRec) > 0 {
+		in.freeAll()
+	}
+	if in.deferred > 0 {
+		in.late.reset()
+	}
 	if cap(in.frame) > 64<<10 {
 		in.frame = nil
 	}
 }
 
-// codeText is the error reply for what lk_command returned.
+// codeText is the error reply for what a function of the guest has returned.
 func (in *instance) codeText(code int32) string {
 	switch code {
 	case codeWrongType:
 		return command.ErrWrongType
 	case codeDenied:
-		return "NOPERM " + in.m.man.Name + ": the key was not declared by the command or is not granted to the module"
+		return "NOPERM " + in.m.man.Name + ": not declared by the command, or not granted to the module"
 	case codeOOM:
 		return command.ErrOOM
 	case codeInvalid:
 		return "ERR invalid argument"
+	case codeNotInt:
+		return command.ErrNotInteger
+	case codeLimit:
+		return "ERR " + in.m.man.Name + ": the module has as many as it may have"
+	case codeContext:
+		return "ERR " + in.m.man.Name + ": not allowed in MULTI, in a script or within another plugin's command"
 	}
-	return fmt.Sprintf("PLUGINERR %s: lk_command returned %d", in.m.man.Name, code)
+	return in.m.problem(fmt.Sprintf("%s returned %d", in.entered, code))
 }
 
 // The frame in front of a command's arguments:
 //
 //	offset  0       4       8          12        16            16+8i
-//	        argc    nkeys   first_key  reserved  ptr0 len0 ... ptr_i len_i ...
+//	        argc    nkeys   first_key  db        ptr0 len0 ... ptr_i len_i ...
 //
 // then the bytes of all arguments, one after the other.
 const frameHead = 16
@@ -320,6 +444,7 @@ func (in *instance) writeFrame(args [][]byte) error {
 	if len(in.declared) > 0 {
 		binary.LittleEndian.PutUint32(b[8:], uint32(in.declared[0].Index))
 	}
+	binary.LittleEndian.PutUint32(b[12:], uint32(in.db))
 	at := in.arena + uint32(frameHead+8*len(args))
 	for _, a := range args {
 		b = binary.LittleEndian.AppendUint32(b, at)

@@ -29,6 +29,9 @@ type Loading struct {
 	Digest string
 	// Args are handed to the module's lk_init.
 	Args []string
+	// Config are values for the module's parameters, by their names without the
+	// module's. They win over what the server's configuration says.
+	Config map[string]string
 }
 
 // digestPrefix begins an argument of MODULE LOAD and loadmodule that is the
@@ -55,11 +58,17 @@ func (h *Host) Load(t *command.Table, l Loading) error {
 	if err != nil {
 		return err
 	}
+	if err := m.addParams(l.Config); err != nil {
+		m.close()
+		return fmt.Errorf("%s: %w", l.Path, err)
+	}
 	if err := t.Add(m.man.Name, m.specs); err != nil {
+		m.removeParams(len(m.params.names))
 		m.close()
 		return fmt.Errorf("%s: %w", l.Path, err)
 	}
 	h.enter(m, "module loaded")
+	m.start()
 	return nil
 }
 
@@ -81,12 +90,19 @@ func (h *Host) Reload(t *command.Table, name, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Replace(name, m.specs); err != nil {
+	if err := m.takeParams(old); err != nil {
 		m.close()
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err := t.Replace(name, m.specs); err != nil {
+		err = errors.Join(err, old.takeParams(m))
+		m.close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	m.inherit(old)
 	h.enter(m, "module reloaded")
 	old.close()
+	m.start()
 	return nil
 }
 
@@ -197,9 +213,12 @@ func (h *Host) find(name string) *module {
 func (h *Host) enter(m *module, event string) {
 	h.mu.Lock()
 	h.modules[m.man.Name] = m
+	h.publish()
 	h.mu.Unlock()
 	h.opt.Log.Info(event, "module", m.man.Name, "version", m.man.Version.String(), "path", m.path,
-		"commands", len(m.man.Commands), "reads", Prefixes(m.man.Capabilities.Read), "writes", Prefixes(m.man.Capabilities.Write))
+		"commands", len(m.man.Commands), "reads", Prefixes(m.granted.Read), "writes", Prefixes(m.granted.Write),
+		"calls", strings.Join(m.granted.Commands, " "), "events", strings.Join(m.granted.Events, " "),
+		"capabilities", strings.Join(m.granted.Names(), " "), "withheld", strings.Join(m.denied, " "))
 }
 
 // Prefixes are the keys that a capability grants, in words.
@@ -224,7 +243,7 @@ func Prefixes(list []string) string {
 var ErrNoSuchModule = errors.New("no such module with that name")
 
 // Unload takes a module's commands out of t and ends its instances.
-// Calls under way end on them.
+// Calls under way end on them. A module in whose commands clients wait stays.
 func (h *Host) Unload(t *command.Table, name string) error {
 	h.loading.Lock()
 	defer h.loading.Unlock()
@@ -232,10 +251,15 @@ func (h *Host) Unload(t *command.Table, name string) error {
 	if m == nil {
 		return ErrNoSuchModule
 	}
+	if n := m.waiting.Load(); n > 0 {
+		return fmt.Errorf("%d clients wait in its commands", n)
+	}
 	h.mu.Lock()
 	delete(h.modules, name)
+	h.publish()
 	h.mu.Unlock()
 	t.Remove(name)
+	m.removeParams(len(m.params.names))
 	m.close()
 	h.opt.Log.Info("module unloaded", "module", name)
 	return nil

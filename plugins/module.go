@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -28,14 +29,41 @@ type module struct {
 	ready chan *instance // instances that wait for a call
 	slots chan struct{}  // one for each instance that exists
 
-	mu     sync.Mutex
-	users  int // calls under way
-	closed bool
+	granted  manifest.Capabilities // what it asks for, less what is withheld
+	denied   []string              // what is withheld of that
+	callable map[string]bool
+	states   map[int32]manifest.State // of the commands, by id
+	exports  exports
 
-	kills                atomic.Int64 // by MODULE KILL, which ends the calls begun before it
-	memory               atomic.Int64 // bytes of the instances' linear memories, as of their last call
-	calls, errors, traps atomic.Int64
+	stateKey []byte
+	params   params
+	told     *command.Spec // stands for the module where it is no command that runs
+	alone    *cause        // nobody but the module
+
+	timers *timers
+	queue  *deliveries
+	events uint32 // classes of keyspace events that it receives
+	stop   chan struct{}
+	worked chan struct{} // closed when work has ended; nil if it never began
+
+	mu       sync.Mutex
+	users    int // calls under way
+	closed   bool
+	failures []time.Time // of late
+
+	disabled atomic.Pointer[string] // why
+	waiting  *atomic.Int64          // clients that wait in a command of the module
+	// inherited: another module has taken over the three above.
+	inherited bool
+
+	kills  atomic.Int64 // by MODULE KILL, which ends the calls begun before it
+	memory atomic.Int64 // bytes of the instances' linear memories, as of their last call
+
+	calls, errors, traps, delivered, dropped atomic.Int64
 }
+
+// exports tells which optional functions a guest exports.
+type exports struct{ wake, timer, event, closed bool }
 
 // guestExports are what a module must export, with their types.
 var guestExports = []struct {
@@ -48,24 +76,69 @@ var guestExports = []struct {
 	{"lk_command", []api.ValueType{api.ValueTypeI32, api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}},
 }
 
+// optionalExports are what a module may export, with their types.
+var optionalExports = []struct {
+	name            string
+	params, results []api.ValueType
+	there           func(e *exports) *bool
+}{
+	{"lk_wake", types(i64, i32, i32, i32), types(i32), func(e *exports) *bool { return &e.wake }},
+	{"lk_timer", types(i64), types(i32), func(e *exports) *bool { return &e.timer }},
+	{"lk_event", types(i32, i32, i32), types(i32), func(e *exports) *bool { return &e.event }},
+	{"lk_closed", types(i64, i32, i32), types(i32), func(e *exports) *bool { return &e.closed }},
+}
+
+// checkExports refuses a module that does not export what it must, or not as
+// it must.
+func (m *module) checkExports() error {
+	exported := m.compiled.ExportedFunctions()
+	wrong := func(name string, def api.FunctionDefinition, params, results []api.ValueType) error {
+		if sameTypes(def.ParamTypes(), params) && sameTypes(def.ResultTypes(), results) {
+			return nil
+		}
+		return fmt.Errorf("the module exports %s%s, wanted %s", name, signature(def.ParamTypes(), def.ResultTypes()), signature(params, results))
+	}
+	for _, want := range guestExports {
+		def := exported[want.name]
+		if def == nil {
+			return fmt.Errorf("the module does not export the function %s%s", want.name, signature(want.params, want.results))
+		}
+		if err := wrong(want.name, def, want.params, want.results); err != nil {
+			return err
+		}
+	}
+	for _, want := range optionalExports {
+		if def := exported[want.name]; def != nil {
+			*want.there(&m.exports) = true
+			if err := wrong(want.name, def, want.params, want.results); err != nil {
+				return err
+			}
+		}
+	}
+	for _, need := range []struct {
+		asked        bool
+		there        bool
+		name, reason string
+	}{
+		{m.man.Capabilities.Timers, m.exports.timer, "lk_timer", "timers"},
+		{len(m.man.Capabilities.Events) > 0, m.exports.event, "lk_event", "events"},
+		{m.man.Capabilities.Clients, m.exports.closed, "lk_closed", "clients"},
+	} {
+		if need.asked && !need.there {
+			return fmt.Errorf("the manifest asks for %s, and the module does not export the function %s that they need", need.reason, need.name)
+		}
+	}
+	if m.compiled.ExportedMemories()["memory"] == nil {
+		return errors.New("the module does not export its memory as \"memory\"")
+	}
+	return nil
+}
+
 // newModule checks what a compiled module imports and exports, makes its first
 // instance, and the Specs of its commands.
 func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, path string, args []string) (*module, error) {
 	if err := checkImports(compiled); err != nil {
 		return nil, err
-	}
-	exported := compiled.ExportedFunctions()
-	for _, want := range guestExports {
-		def := exported[want.name]
-		if def == nil {
-			return nil, fmt.Errorf("the module does not export the function %s%s", want.name, signature(want.params, want.results))
-		}
-		if !sameTypes(def.ParamTypes(), want.params) || !sameTypes(def.ResultTypes(), want.results) {
-			return nil, fmt.Errorf("the module exports %s%s, wanted %s", want.name, signature(def.ParamTypes(), def.ResultTypes()), signature(want.params, want.results))
-		}
-	}
-	if compiled.ExportedMemories()["memory"] == nil {
-		return nil, errors.New("the module does not export its memory as \"memory\"")
 	}
 	instances := h.opt.MaxInstances
 	if man.Limits.Instances > 0 {
@@ -74,6 +147,15 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	m := &module{
 		host: h, man: man, compiled: compiled, path: path, args: args,
 		ready: make(chan *instance, instances), slots: make(chan struct{}, instances),
+		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
+		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), stop: make(chan struct{}),
+	}
+	m.alone = &cause{m: m, depth: 1}
+	if err := m.checkExports(); err != nil {
+		return nil, err
+	}
+	if err := m.grant(); err != nil {
+		return nil, err
 	}
 	first, err := m.instantiate()
 	if err != nil {
@@ -164,9 +246,8 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 			flags = command.KeyRO | command.KeyAccess
 		}
 		s.Keys = []command.KeySpec{{Begin: c.Keys.First, Last: last, Step: c.Keys.Step, Flags: flags}}
-	} else {
-		s.Access = command.Visits
 	}
+	m.setState(s, c)
 	id := c.ID
 	s.Handler = func(call *command.Call) { m.run(call, id) }
 	return s, nil
@@ -178,6 +259,7 @@ func (m *module) close() {
 	m.closed = true
 	idle := m.users == 0
 	m.mu.Unlock()
+	m.endDeliveries()
 	for {
 		select {
 		case in := <-m.ready:
@@ -228,9 +310,15 @@ func (m *module) describe() Loaded {
 	m.mu.Lock()
 	running := m.users
 	m.mu.Unlock()
-	return Loaded{
+	l := Loaded{
 		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
 		Calls: m.calls.Load(), Errors: m.errors.Load(), Traps: m.traps.Load(),
 		Running: running, Instances: len(m.slots), MemoryBytes: m.memory.Load(),
+		Capabilities: m.granted.Names(), Withheld: m.denied,
+		Delivered: m.delivered.Load(), Dropped: m.dropped.Load(), Queued: m.queue.length(), Timers: m.timers.count(), Waiting: m.waiting.Load(),
 	}
+	if why := m.disabled.Load(); why != nil {
+		l.Disabled = *why
+	}
+	return l
 }

@@ -21,7 +21,7 @@
 //	  }],
 //	  "capabilities": {
 //	    "read": [""], "write": ["lock:"], "commands": ["GET"],
-//	    "timers": false, "events": ["expired"]
+//	    "timers": false, "events": ["expired"], "state": "none", "block": false, "clients": false
 //	  },
 //	  "limits": {"fuel": 1000000, "memory_pages": 4, "instances": 2},
 //	  "config": [{"name": "ttl", "type": "int", "default": 30000, "summary": "Milliseconds."}]

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // SectionName is the name of the custom section.
@@ -49,6 +50,7 @@ type Command struct {
 	Summary string   // one sentence
 	Since   string   // module version, may be empty
 	Group   string   // "module" if not given
+	State   State    // what it does with the module's state
 }
 
 // Keys says which arguments are keys, as in the first key spec of COMMAND: from
@@ -60,9 +62,76 @@ type Keys struct{ First, Last, Step int }
 type Capabilities struct {
 	Read     []string // prefixes of keys it may read; "" is every key
 	Write    []string // prefixes of keys it may write
-	Commands []string // commands it may call, in upper case
+	Commands []string // commands it may call, in upper case; "CONFIG|GET" is one sub-command
 	Timers   bool     // may set timers
 	Events   []string // classes of keyspace events it receives
+	State    State    // of its own
+	Block    bool     // may have clients wait
+	Clients  bool     // may be told that a client is gone
+}
+
+// State says what a module may do with the state that it keeps for itself.
+// Commands that may do anything with it run one at a time.
+type State uint8
+
+// The uses of state.
+const (
+	StateNone State = iota
+	StateRead
+	StateWrite
+)
+
+// String is the word in the manifest.
+func (s State) String() string { return knownStates[s] }
+
+// EventClasses are the classes of keyspace events, in the order of the numbers
+// by which a guest knows them.
+func EventClasses() []string { return slices.Clone(knownEvents) }
+
+// Names are the capabilities that are asked for, in the words of the manifest.
+func (c *Capabilities) Names() []string {
+	var out []string
+	add := func(name string, asked bool) {
+		if asked {
+			out = append(out, name)
+		}
+	}
+	add("read", len(c.Read) > 0)
+	add("write", len(c.Write) > 0)
+	add("commands", len(c.Commands) > 0)
+	add("timers", c.Timers)
+	add("events", len(c.Events) > 0)
+	add("state", c.State != StateNone)
+	add("block", c.Block)
+	add("clients", c.Clients)
+	return out
+}
+
+// Without is c less the named capabilities. A name that is none is returned.
+func (c Capabilities) Without(names []string) (less Capabilities, unknown string) {
+	for _, name := range names {
+		switch name {
+		case "read":
+			c.Read = nil
+		case "write":
+			c.Write = nil
+		case "commands":
+			c.Commands = nil
+		case "timers":
+			c.Timers = false
+		case "events":
+			c.Events = nil
+		case "state":
+			c.State = StateNone
+		case "block":
+			c.Block = false
+		case "clients":
+			c.Clients = false
+		default:
+			return c, name
+		}
+	}
+	return c, ""
 }
 
 // Limits are what a module asks to be run with. Zero leaves it to the host, which
@@ -81,6 +150,7 @@ const (
 	String ParamType = "string"
 	Int    ParamType = "int"
 	Bool   ParamType = "bool"
+	Enum   ParamType = "enum"
 )
 
 // Param is a configuration parameter, which the operator may set when loading.
@@ -89,6 +159,10 @@ type Param struct {
 	Type    ParamType
 	Default string // as the guest reads it: text, a decimal number, "yes" or "no"
 	Summary string
+
+	Min, Max  int64    // of an integer
+	Values    []string // of an enum
+	Immutable bool     // it can be set when the module is loaded only
 }
 
 // Error says what is wrong with a manifest.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestParse(t *testing.T) {
 		},
 		Limits: Limits{Fuel: 1_000_000, MemoryPages: 4, Instances: 2},
 		Config: []Param{
-			{Name: "ttl", Type: Int, Default: "-30000", Summary: "Milliseconds."},
+			{Name: "ttl", Type: Int, Default: "-30000", Summary: "Milliseconds.", Min: math.MinInt64, Max: math.MaxInt64},
 			{Name: "prefix", Type: String, Default: "a"},
 			{Name: "strict", Type: Bool, Default: "yes"},
 		},

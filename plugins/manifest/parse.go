@@ -26,7 +26,8 @@ var (
 		"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
 	}
 	knownEvents = []string{"generic", "string", "list", "set", "hash", "zset", "stream", "expired", "evicted", "new", "module"}
-	knownTypes  = []string{string(String), string(Int), string(Bool)}
+	knownTypes  = []string{string(String), string(Int), string(Bool), string(Enum)}
+	knownStates = []string{"none", "read", "write"}
 )
 
 // Parse reads a manifest. The error is an [*Error].
@@ -45,10 +46,12 @@ func Parse(document []byte) (*Manifest, error) {
 	m.ABI.Max = int(d.integer(abi, "max", int64(m.ABI.Min), math.MaxInt32))
 	abi.close()
 
+	var inherits []bool // of each command, whether it says nothing of the state
 	ids, names := map[int32]string{}, map[string]string{}
 	for i, v := range d.list("commands", top.take("commands"), maxCommands) {
 		path := fmt.Sprintf("commands[%d]", i)
-		c := d.command(d.object(path, v))
+		c, stated := d.command(d.object(path, v))
+		inherits = append(inherits, !stated)
 		if other, taken := ids[c.ID]; taken {
 			d.fail(path+".id", strconv.Itoa(int(c.ID)), "an id of its own: "+other+" has it already")
 		}
@@ -60,6 +63,18 @@ func Parse(document []byte) (*Manifest, error) {
 	}
 	if v := top.take("capabilities"); v != nil {
 		d.capabilities(d.object("capabilities", v), &m.Capabilities)
+	}
+	for i := range m.Commands {
+		c, path := &m.Commands[i], fmt.Sprintf("commands[%d].state", i)
+		switch {
+		case inherits[i]:
+			c.State = m.Capabilities.State
+		case c.State > m.Capabilities.State:
+			d.fail(path, strconv.Quote(c.State.String()), "no more than capabilities.state, "+strconv.Quote(m.Capabilities.State.String()))
+		}
+		if !slices.Contains(c.Flags, "write") {
+			c.State = min(c.State, StateRead)
+		}
 	}
 	if v := top.take("limits"); v != nil {
 		o := d.object("limits", v)
@@ -88,8 +103,8 @@ func Parse(document []byte) (*Manifest, error) {
 	return m, nil
 }
 
-func (d *decoder) command(o object) Command {
-	c := Command{
+func (d *decoder) command(o object) (c Command, stated bool) {
+	c = Command{
 		Name:    d.matching(o, "name", commandName, "1 to 64 letters, digits, '.', '_' or '-', the first a letter"),
 		ID:      int32(d.integer(o, "id", 0, math.MaxInt32)),
 		Arity:   int(d.integer(o, "arity", -maxArity, maxArity)),
@@ -104,6 +119,9 @@ func (d *decoder) command(o object) Command {
 	if o.has("since") {
 		c.Since = d.version(o, "since").String()
 	}
+	if stated = o.has("state"); stated {
+		c.State = d.state(o, "state")
+	}
 	if o.has("group") {
 		c.Group = d.matching(o, "group", groupName, "1 to 32 lower case letters, digits, '_' or '-'")
 	}
@@ -117,7 +135,7 @@ func (d *decoder) command(o object) Command {
 		d.fail(o.path+".flags", quoteList(c.Flags), `"write" or "readonly", not both`)
 	}
 	o.close()
-	return c
+	return c, stated
 }
 
 // keys reads a key range and checks that it can be met by a command of that arity.
@@ -162,8 +180,9 @@ func (d *decoder) capabilities(o object, c *Capabilities) {
 	for i, v := range d.list(o.path+".commands", o.take("commands"), maxList) {
 		path := fmt.Sprintf("%s.commands[%d]", o.path, i)
 		s := d.string(path, v)
-		if !commandName(s) {
-			d.fail(path, strconv.Quote(s), "the name of a command")
+		name, sub, container := strings.Cut(s, "|")
+		if !commandName(name) || container && !commandName(sub) {
+			d.fail(path, strconv.Quote(s), "the name of a command, or of a sub-command such as \"CONFIG|GET\"")
 		}
 		c.Commands = append(c.Commands, strings.ToUpper(s))
 	}
@@ -171,6 +190,15 @@ func (d *decoder) capabilities(o object, c *Capabilities) {
 		c.Timers = d.bool(o.path+".timers", v)
 	}
 	c.Events = d.words(o, "events", knownEvents)
+	if o.has("state") {
+		c.State = d.state(o, "state")
+	}
+	if v := o.take("block"); v != nil {
+		c.Block = d.bool(o.path+".block", v)
+	}
+	if v := o.take("clients"); v != nil {
+		c.Clients = d.bool(o.path+".clients", v)
+	}
 	o.close()
 }
 
@@ -181,13 +209,32 @@ func (d *decoder) param(o object) Param {
 	}
 	path := o.path + ".default"
 	v := o.need("default")
+	if v2 := o.take("immutable"); v2 != nil {
+		p.Immutable = d.bool(o.path+".immutable", v2)
+	}
+	switch p.Type {
+	case Int:
+		p.Min, p.Max = math.MinInt64, math.MaxInt64
+		if o.has("min") {
+			p.Min = d.integer(o, "min", math.MinInt64, math.MaxInt64)
+		}
+		if o.has("max") {
+			p.Max = d.integer(o, "max", p.Min, math.MaxInt64)
+		}
+	case Enum:
+		p.Values = d.values(o, "values")
+	}
 	switch p.Type {
 	case String:
 		if p.Default = d.string(path, v); len(p.Default) > 1024 {
 			d.fail(path, fmt.Sprintf("%d bytes", len(p.Default)), "at most 1024 bytes")
 		}
 	case Int:
-		p.Default = strconv.FormatInt(d.number(path, v, math.MinInt64, math.MaxInt64), 10)
+		p.Default = strconv.FormatInt(d.number(path, v, p.Min, p.Max), 10)
+	case Enum:
+		if p.Default = d.string(path, v); !slices.Contains(p.Values, p.Default) {
+			d.fail(path, strconv.Quote(p.Default), "one of "+quoteList(p.Values))
+		}
 	case Bool:
 		p.Default = "no"
 		if d.bool(path, v) {
@@ -201,6 +248,37 @@ func (d *decoder) param(o object) Param {
 	}
 	o.close()
 	return p
+}
+
+// values reads the choices of an enum.
+func (d *decoder) values(o object, name string) []string {
+	var out []string
+	for i, v := range d.list(o.join(name), o.need(name), maxList) {
+		path := fmt.Sprintf("%s[%d]", o.join(name), i)
+		s := d.string(path, v)
+		switch {
+		case !isName(s, 64, "._-", true):
+			d.fail(path, strconv.Quote(s), "1 to 64 letters, digits, '.', '_' or '-'")
+		case slices.ContainsFunc(out, func(other string) bool { return strings.EqualFold(other, s) }):
+			d.fail(path, strconv.Quote(s)+" again", "each once")
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		d.fail(o.join(name), "none", "at least one")
+	}
+	return out
+}
+
+// state reads a use of the module's state.
+func (d *decoder) state(o object, name string) State {
+	s := d.string(o.join(name), o.need(name))
+	i := slices.Index(knownStates, s)
+	if i < 0 {
+		d.fail(o.join(name), strconv.Quote(s), "one of "+quoteList(knownStates))
+		return StateNone
+	}
+	return State(i)
 }
 
 // version reads three numbers separated by dots.
