@@ -78,7 +78,7 @@ type Tx struct {
 	allowance int64
 	// lateBefore is what Late was before the run alone.
 	lateBefore int
-	taken  bool // a blocked command took all there was: see DoneLast
+	taken      bool // a blocked command took all there was: see DoneLast
 
 	// Hits and Misses count look-ups of reading commands until FlushStats.
 	Hits, Misses int64
