@@ -297,7 +297,7 @@ func baseUnpack(L *lua.LState) int {
 		return 0
 	}
 	n := j - i + 1
-	if n <= 0 || n >= maxResults-L.GetTop() {
+	if n <= 0 || n > maxResults-L.GetTop() {
 		raise(L, 1, "too many results to unpack")
 	}
 	runOf(L).pay(L, n>>3)

@@ -115,6 +115,9 @@ func binaryMetamethod(L *lua.LState, a, b lua.LValue, event string) lua.LValue {
 
 // callValue calls fn for one result, on the Go stack.
 func callValue(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LValue {
+	if fn.Type() != lua.LTFunction && metamethod(L, fn, "__call").Type() != lua.LTFunction {
+		raise(L, 1, "attempt to call a "+typeName(fn)+" value")
+	}
 	L.Push(fn)
 	for _, a := range args {
 		L.Push(a)

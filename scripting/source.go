@@ -145,9 +145,6 @@ func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, arg
 	if len(src) > int(e.maxSrc.Load()) {
 		return nil, false, fmt.Errorf("%s:1: chunk is too long", chunk)
 	}
-	if strings.HasPrefix(src, "\x1bLua") {
-		return nil, false, fmt.Errorf("%s: attempt to load chunk with wrong mode", chunk)
-	}
 	tree, err := parseChunk(src, chunk)
 	if err != nil {
 		return nil, false, err

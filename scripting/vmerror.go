@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -76,6 +77,9 @@ func mendError(L *lua.LState, msg string) string {
 		})
 		return pos + "attempt to perform arithmetic on " + f.describe(reg, ok, kind)
 	case strings.HasPrefix(text, "attempt to compare"):
+		if kind := f.uncallable(); kind != "" {
+			return pos + "attempt to call a " + kind + " value"
+		}
 		if m := vmCompare.FindStringSubmatch(text); m != nil && m[1] == m[2] {
 			return pos + "attempt to compare two " + m[1] + " values"
 		}
@@ -141,11 +145,12 @@ type frame struct {
 	proto *lua.FunctionProto
 	line  int
 	pc    int // of the instruction that find settled on
+	at    int // of the instruction that runs, -1 when the machine does not tell
 }
 
 // frameOf is the frame of a level; its proto is nil for a Go function.
 func frameOf(L *lua.LState, level int) *frame {
-	f := &frame{L: L}
+	f := &frame{L: L, at: -1}
 	dbg, ok := L.GetStack(level)
 	if !ok {
 		return f
@@ -157,8 +162,23 @@ func frameOf(L *lua.LState, level int) *frame {
 	f.dbg, f.fn, f.line = dbg, fn, dbg.CurrentLine
 	if lf, ok := fn.(*lua.LFunction); ok && !lf.IsG {
 		f.proto = lf.Proto
+		f.at = instructionOf(dbg)
 	}
 	return f
+}
+
+// instructionOf is the index of the instruction that a frame executes. The machine
+// has it in a field that it does not export, and has stepped over it already.
+func instructionOf(dbg *lua.Debug) int {
+	frame := reflect.ValueOf(dbg).Elem().FieldByName("frame")
+	if !frame.IsValid() || frame.Kind() != reflect.Pointer || frame.IsNil() {
+		return -1
+	}
+	pc := frame.Elem().FieldByName("Pc")
+	if !pc.IsValid() || !pc.CanInt() {
+		return -1
+	}
+	return int(pc.Int()) - 1
 }
 
 func (f *frame) register(reg int) lua.LValue {
@@ -190,13 +210,35 @@ func (f *frame) numeric(x int) bool {
 func (f *frame) keyIs(x int, text string) bool { return f.rk(x).String() == text }
 
 func (f *frame) callable(reg int) bool {
-	return metamethod(f.L, f.register(reg), "__call") != lua.LNil
+	return metamethod(f.L, f.register(reg), "__call").Type() == lua.LTFunction
 }
 
-// find returns the register for which match holds in the line's instructions.
+// uncallable is the type of the metamethod that the comparison that runs has found
+// and cannot call, "" when there is none.
+func (f *frame) uncallable() (kind string) {
+	f.find(func(i instr) (int, bool) {
+		event := map[int]string{lua.OP_LT: "__lt", lua.OP_LE: "__le"}[i.op()]
+		if event == "" {
+			return 0, false
+		}
+		fn := metamethod(f.L, f.rk(i.b()), event)
+		if fn != lua.LNil && fn.Type() != lua.LTFunction {
+			kind = typeName(fn)
+		}
+		return 0, true
+	})
+	return kind
+}
+
+// find returns the register for which match holds in the instruction that runs,
+// or, when it is not known, in one of the line's.
 func (f *frame) find(match func(instr) (int, bool)) (int, bool) {
 	if f.proto == nil {
 		return 0, false
+	}
+	if f.at >= 0 && f.at < len(f.proto.Code) {
+		f.pc = f.at
+		return match(instr(f.proto.Code[f.at]))
 	}
 	for pc, code := range f.proto.Code {
 		if f.proto.DbgSourcePositions[pc] != f.line {
