@@ -21,6 +21,7 @@ const (
 	OpFlushAll               // FLUSHALL
 	OpSwapDB                 // SWAPDB db n
 	OpCommand                // args[0] key args[1:]
+	OpBeyond                 // args: a command beyond the keyspace, see Tx.Beyond
 )
 
 // Effect is one change that a transaction made, with absolute expiry: what a
@@ -34,8 +35,8 @@ type Effect struct {
 	At    int64 // expiry in Unix ms for OpSet (0: none) and OpExpire
 	N     int64 // offset of OpSetRange, the other database of OpSwapDB
 
-	// Args are the command of OpCommand and what follows its key. They are kept
-	// by nobody but never change.
+	// Args are the command of OpCommand and what follows its key, or the whole
+	// command of OpBeyond. They are kept by nobody but never change.
 	Args []string
 
 	rel int64 // relative TTL in ms, made absolute at commit
@@ -69,6 +70,12 @@ func (e *Effect) AppendRESP(dst []byte) []byte {
 		return appendArgs(dst, 3, "SWAPDB", strconv.AppendInt(nil, int64(e.DB), 10), strconv.AppendInt(nil, e.N, 10))
 	case OpCommand:
 		dst = appendArgs(dst, len(e.Args)+1, e.Args[0], e.Key)
+		for _, a := range e.Args[1:] {
+			dst = appendBulk(dst, a)
+		}
+		return dst
+	case OpBeyond:
+		dst = appendArgs(dst, len(e.Args), e.Args[0])
 		for _, a := range e.Args[1:] {
 			dst = appendBulk(dst, a)
 		}

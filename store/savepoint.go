@@ -2,16 +2,16 @@ package store
 
 // Savepoint is a place in a transaction that it can be undone to.
 type Savepoint struct {
-	undo, journal, effects, events int
-	epoch                          uint32
-	weight                         int64
+	undo, journal, effects, events, beyond int
+	epoch                                  uint32
+	weight                                 int64
 }
 
 // Savepoint opens a savepoint. Savepoints nest; each is ended by Release or by
 // RollbackTo, the innermost first.
 func (tx *Tx) Savepoint() Savepoint {
 	tx.Weight() // all effects so far
-	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), tx.epoch, tx.weight}
+	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), len(tx.beyond), tx.epoch, tx.weight}
 	tx.nextEpoch++
 	tx.epoch = tx.nextEpoch
 	return sp
@@ -43,7 +43,7 @@ func (tx *Tx) Release(sp Savepoint) {
 // RollbackTo undoes all changes, effects and events since sp, and ends it.
 func (tx *Tx) RollbackTo(sp Savepoint) {
 	if !mutantNoUndo {
-		tx.undoTo(sp.undo, sp.journal)
+		tx.undoTo(sp.undo, sp.journal, sp.beyond)
 	}
 	clear(tx.effects[sp.effects:])
 	tx.effects = tx.effects[:sp.effects]
@@ -53,8 +53,10 @@ func (tx *Tx) RollbackTo(sp Savepoint) {
 	tx.epoch = sp.epoch
 }
 
-// undoTo undoes down to n records of keys and j of what is in collections.
-func (tx *Tx) undoTo(n, j int) {
+// undoTo undoes down to n records of keys, j of what is in collections and b of
+// what is beyond the keyspace.
+func (tx *Tx) undoTo(n, j, b int) {
+	tx.revertBeyond(b)
 	for i := len(tx.journal) - 1; i >= j; i-- {
 		c := &tx.journal[i]
 		c.of.revert(c)

@@ -61,8 +61,9 @@ type Tx struct {
 	nextEpoch uint32
 	effects   []Effect
 	events    []Event
-	weight    int64 // see Weight
-	weighed   int   // how many effects it counts
+	beyond    []beyond // changes that are not of keys
+	weight    int64    // see Weight
+	weighed   int      // how many effects it counts
 
 	// Whole databases changed by this transaction (alone only).
 	flushed []bool  // by physical database
@@ -747,6 +748,9 @@ func (tx *Tx) commitTime() int64 {
 
 // install puts what was changed into the shards.
 func (tx *Tx) install() {
+	for i := range tx.beyond {
+		tx.beyond[i].commit(tx.lsn)
+	}
 	if tx.flushed != nil || tx.dbmap != nil {
 		tx.installWhole()
 	}
@@ -775,7 +779,7 @@ func (tx *Tx) Rollback() {
 	if mutantNoUndo || mutantPromotedKeeps && tx.promoted {
 		tx.install()
 	} else {
-		tx.undoTo(0, 0)
+		tx.undoTo(0, 0, 0)
 	}
 	tx.letGo()
 }
@@ -824,6 +828,7 @@ func (tx *Tx) end() {
 	tx.journal = drop(tx.journal)
 	tx.effects = drop(tx.effects)
 	tx.events = drop(tx.events)
+	tx.beyond = drop(tx.beyond)
 	tx.flushed, tx.dbmap = nil, nil
 	tx.epoch, tx.nextEpoch = 0, 0
 	tx.weight, tx.weighed = 0, 0

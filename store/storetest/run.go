@@ -23,6 +23,7 @@ func Run(t *testing.T, open Open) {
 		{"transactions", transactionTests},
 		{"undo", undoTests},
 		{"effects", effectTests},
+		{"beyond", beyondTests},
 		{"waiting", waitingTests},
 		{"blocked", blockedTests},
 		{"undeclared keys", reachTests},
