@@ -397,11 +397,11 @@ func (e *Engine) handleNested(c *Call, mark int) {
 func (e *Engine) refused(c *Call) bool {
 	spec := c.Spec
 	switch {
+	case spec.Flags&(Write|MayReplicate) != 0 && c.S.Denied != "":
+		e.reject(c, c.S.Denied)
+		return true
 	case spec.Flags&DenyOOM != 0 && !c.S.AllowOOM && e.Store.OverLimit():
 		e.reject(c, ErrOOM)
-		return true
-	case spec.Flags&Write != 0 && c.S.Denied != "":
-		e.reject(c, c.S.Denied)
 		return true
 	case spec.Flags&SkipMonitor != 0 && e.Monitors.Load() != 0:
 		e.Monitor(c, spec.Access != Free || c.From != FromClient)
