@@ -228,7 +228,7 @@ func memoryUsage(c *command.Call) {
 }
 
 func memoryStats(c *command.Call) {
-	u := asServer(c).memoryUse()
+	u, scripts := asServer(c).memoryUse(), asServer(c).scripts()
 	r := c.Reply
 	type field struct {
 		name   string
@@ -245,8 +245,8 @@ func memoryStats(c *command.Call) {
 		{name: "clients.normal", n: u.clients},
 		{name: "cluster.links"},
 		{name: "aof.buffer"},
-		{name: "lua.caches"},
-		{name: "functions.caches"},
+		{name: "lua.caches", n: scripts.CachedBytes},
+		{name: "functions.caches", n: scripts.LibraryBytes},
 		{name: "overhead.total", n: u.overhead},
 		{name: "keys.count", n: u.keys},
 		{name: "keys.bytes-per-key", n: u.bytesPerKey()},

@@ -45,14 +45,17 @@ func (s *Server) replyModules(c *command.Call) {
 
 // ScriptStats is what INFO says of scripts.
 type ScriptStats struct {
-	Cached      int64 // scripts in the cache
-	CachedBytes int64 // of them: sources and, estimated, code
-	Evicted     int64 // scripts that left the cache for others, since the start
-	Long        int64 // running now, for longer than 2 ms
-	Rollbacks   int64 // undone after an uncaught error where Redis would have kept writes
-	Killed      int64 // ended from outside or by a limit
-	Undeclared  int64 // keys reached without having been declared
-	Reruns      int64 // begun anew because such a key was held
+	Cached       int64 // scripts in the cache
+	CachedBytes  int64 // of them: sources and, estimated, code
+	Libraries    int64 // of functions
+	Functions    int64
+	LibraryBytes int64 // of them: sources, texts and, estimated, code
+	Evicted      int64 // scripts that left the cache for others, since the start
+	Long         int64 // running now, for longer than 2 ms
+	Rollbacks    int64 // undone after an uncaught error where Redis would have kept writes
+	Killed       int64 // ended from outside or by a limit
+	Undeclared   int64 // keys reached without having been declared
+	Reruns       int64 // begun anew because such a key was held
 	// File is where loaded scripts are kept for the next start, empty if they are
 	// not, and FileErr why the newest are not in it.
 	File      string

@@ -236,11 +236,11 @@ func (r *router) request(cl *client, c *command.Call) upstream.Request {
 	return upstream.Request{DB: r.baseDB + c.DB(), Proto: c.S.Proto, Raw: rawCommand(c), Sticky: uint64(cl.id)}
 }
 
-// concernsBoth tells whether a command is for the script caches: which of the
-// two a script will run in, its keys decide only when it is called.
+// concernsBoth tells whether a command is for the scripts and function libraries
+// of both sides: on which a script will run, its keys decide only when it is called.
 func concernsBoth(spec *command.Spec) bool {
 	switch spec.FullName() {
-	case "script|load", "script|flush":
+	case "script|load", "script|flush", "function|load", "function|delete", "function|flush", "function|restore":
 		return true
 	}
 	return false

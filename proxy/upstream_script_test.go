@@ -40,6 +40,26 @@ func TestUpstreamKeysInScripts(t *testing.T) {
 		"EVALSHA "+sha+" 1 user:1", `*["user:1" "theirs"]`, "EVALSHA "+sha+" 1 lock:c", `*["lock:c" "mine"]`)
 	c.each("after SCRIPT FLUSH", "SCRIPT FLUSH", "+OK", "EVALSHA "+sha+" 1 lock:c", "-"+command.ErrNoScript,
 		"EVALSHA "+sha+" 1 user:1", "-"+command.ErrNoScript)
+	// So does a function, and what becomes of its library it does on both sides.
+	load := func(reply string) {
+		t.Helper()
+		c.send("FUNCTION", "LOAD", "REPLACE", "#!lua name=both\nredis.register_function('where', function(keys) return redis.call('get', keys[1]) .. '"+reply+"' end)")
+		if got := c.read(); got != `"both"` {
+			t.Errorf("FUNCTION LOAD: %s", got)
+		}
+		c.each("FCALL on both sides", "FCALL where 1 user:1", `"theirs`+reply+`"`, "FCALL where 1 lock:c", `"mine`+reply+`"`)
+	}
+	load("!")
+	payload := c.text("FUNCTION", "DUMP")
+	load("?")
+	c.send("FUNCTION", "RESTORE", payload, "REPLACE")
+	if got := c.read(); got != "+OK" {
+		t.Errorf("FUNCTION RESTORE: %s", got)
+	}
+	c.each("after FUNCTION RESTORE", "FCALL where 1 user:1", `"theirs!"`, "FCALL where 1 lock:c", `"mine!"`,
+		"FCALL where 2 lock:c user:1", "-"+command.ErrCrossOwner)
+	c.each("after FUNCTION DELETE", "FUNCTION DELETE both", "+OK", "FCALL where 1 lock:c", "-ERR Function not found",
+		"FCALL where 1 user:1", "-ERR Function not found")
 	c.send("EVAL", "return redis.call('set', 'lock:b', 'undeclared')", "1", "lock:a")
 	if got := c.read(); got != "+OK" {
 		t.Errorf("a script on an undeclared key of latchkey's: %s, want +OK", got)

@@ -205,7 +205,7 @@ func apiLog(L *lua.LState) int {
 	}
 	r := runOf(L)
 	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[level]
-	if !r.engine.logs(at) {
+	if !r.engine.logs(at) || r.loading != nil && !r.loading.fresh { // FUNCTION LOAD has logged it
 		return 0
 	}
 	msg := ""
@@ -221,7 +221,7 @@ func apiLog(L *lua.LState) int {
 	if r.inv.Log != nil {
 		r.inv.Log(at, msg)
 	} else {
-		r.engine.log(r.script, at, msg)
+		r.engine.log(r.name(), at, msg)
 	}
 	return 0
 }
@@ -232,8 +232,8 @@ func (e *Engine) logs(at slog.Level) bool {
 }
 
 // log writes a line of redis.log.
-func (e *Engine) log(s *Script, at slog.Level, text string) {
-	e.opts.Logger.Log(context.Background(), at, "script log", "sha", s.SHA.String(), "text", text)
+func (e *Engine) log(name string, at slog.Level, text string) {
+	e.opts.Logger.Log(context.Background(), at, "script log", "script", name, "text", text)
 }
 
 func apiSetResp(L *lua.LState) int {

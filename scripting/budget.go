@@ -25,6 +25,12 @@ type run struct {
 	state  *state
 	inv    *Invocation
 	script *Script
+	// function is the one called, nil in a script.
+	function *Function
+	// loading is set while a library's body runs.
+	loading *loading
+	// unnamed leaves script and place out of error texts.
+	unnamed bool
 
 	depth     int // nested pcalls and coroutines, each on the Go stack
 	nextCalls uint
@@ -59,6 +65,9 @@ func (r *run) Done() <-chan struct{} {
 	}
 	return r.engine.closed
 }
+
+// name is what error messages call the script: its SHA1, or the function's name.
+func (r *run) name() string { return nameOf(r.script, r.function) }
 
 // pay charges n instructions for work done in a library function, and ends the
 // run when they are not there. n may be 0.

@@ -14,6 +14,8 @@ type Settings struct {
 	// KeepOnError keeps what a script wrote before an uncaught error, as Redis
 	// does (script-error-rollback no).
 	KeepOnError bool
+	// Libraries bounds the function libraries, those loaded from now on.
+	Libraries LibraryBounds
 }
 
 // Runner runs scripts for clients: it is the scripting room of a server.
@@ -23,6 +25,9 @@ type Runner struct {
 	settings atomic.Pointer[Settings]
 	permits  chan struct{} // of scripts that run long
 	calls    sync.Pool     // of *scriptCall
+
+	libraries loaded
+	loadTurn  chan struct{} // who loads libraries has put something in
 
 	mu      sync.Mutex
 	running map[*scriptCall]struct{} // those that run long
@@ -47,13 +52,17 @@ type Runner struct {
 // NewRunner makes a runner; longScripts is how many scripts may run for longer
 // than 2 ms at a time, at least one.
 func NewRunner(e *Engine, s Settings, longScripts int, log *slog.Logger) *Runner {
-	r := &Runner{engine: e, log: log, permits: make(chan struct{}, max(longScripts, 1)), running: map[*scriptCall]struct{}{}}
+	r := &Runner{engine: e, log: log, permits: make(chan struct{}, max(longScripts, 1)), running: map[*scriptCall]struct{}{}, loadTurn: make(chan struct{}, 1)}
+	r.libraries.init()
 	r.Set(s)
 	return r
 }
 
 // Set changes the settings, for scripts that begin from now on.
-func (r *Runner) Set(s Settings) { r.settings.Store(&s) }
+func (r *Runner) Set(s Settings) {
+	s.Libraries.setDefaults()
+	r.settings.Store(&s)
+}
 
 // Engine is the engine that r runs scripts on.
 func (r *Runner) Engine() *Engine { return r.engine }
@@ -63,39 +72,36 @@ const scriptFlags = command.NoScript | command.Stale | command.SkipMonitor | com
 
 // Specs are the commands of the scripting family, made anew by each call.
 func (r *Runner) Specs() []*command.Spec {
-	keys := func(flags command.KeyFlags, notes string) []command.KeySpec {
-		return []command.KeySpec{{Begin: 2, Count: true, FirstAt: 1, Step: 1, Flags: flags, Notes: notes}}
+	const source, sha = "script numkeys [key [key ...]] [arg [arg ...]]", "sha1 numkeys [key [key ...]] [arg [arg ...]]"
+	eval := scriptSpec("eval", "Runs a Lua script.", "2.6.0", source, 0, keysRW, r.eval, r.prepare)
+	evalRO := scriptSpec("eval_ro", "Runs a Lua script that may not write.", "7.0.0", source, command.ReadOnly, keysRO, r.evalRO, r.prepare)
+	evalSHA := scriptSpec("evalsha", "Runs a Lua script from the cache, named by its SHA1.", "2.6.0", sha, 0, keysRW, r.evalSHA, r.prepareCached)
+	evalSHARO := scriptSpec("evalsha_ro", "Runs a Lua script from the cache that may not write.", "7.0.0", sha, command.ReadOnly, keysRO, r.evalSHARO, r.prepareCached)
+	evalSHA.Keys[0].Notes, evalSHARO.Keys[0].Notes = "", ""
+	evalSHA.Queued, evalSHARO.Queued = r.pin, r.pin
+	return append([]*command.Spec{eval, evalSHA, evalRO, evalSHARO, r.scriptSpec()}, r.functionSpecs()...)
+}
+
+// What scripts may do with their keys, and what COMMAND INFO notes on it.
+var (
+	keysRW = command.KeySpec{Flags: command.KeyRW | command.KeyAccess | command.KeyUpdate, Notes: "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"}
+	keysRO = command.KeySpec{Flags: command.KeyRO | command.KeyAccess, Notes: "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"}
+)
+
+const scriptDiffers = "An uncaught error rolls back what the script wrote (script-error-rollback), and scripts that have written can be killed. Scripts on different keys run at the same time."
+
+// scriptSpec is the Spec of a command that runs a script or a function.
+func scriptSpec(name, what, since, syntax string, flags command.Flags, keys command.KeySpec, h, prepare command.Handler) *command.Spec {
+	keys.Begin, keys.Count, keys.FirstAt, keys.Step = 2, true, 1, 1
+	if flags&command.ReadOnly == 0 {
+		flags |= command.MayReplicate // CLIENT PAUSE WRITE holds it
 	}
-	const (
-		rw      = command.KeyRW | command.KeyAccess | command.KeyUpdate
-		ro      = command.KeyRO | command.KeyAccess
-		depends = "Depends on the script that is executed."
-		differs = "An uncaught error rolls back what the script wrote (script-error-rollback), and scripts that have written can be killed. Scripts on different keys run at the same time."
-	)
-	eval := func(name, what, since, syntax string, flags command.Flags, ks []command.KeySpec, h, prepare command.Handler) *command.Spec {
-		return &command.Spec{
-			Name: name, Arity: -3, Flags: scriptFlags | flags, Categories: command.CatScripting, Keys: ks,
-			Access: command.Bounded, Handler: h, Prepare: prepare,
-			Summary: what, Since: since, Group: "scripting", Complexity: depends, Syntax: syntax, Differs: differs,
-		}
+	return &command.Spec{
+		Name: name, Arity: -3, Flags: scriptFlags | flags, Categories: command.CatScripting, Keys: []command.KeySpec{keys},
+		Access: command.Bounded, Handler: h, Prepare: prepare,
+		Summary: what, Since: since, Group: "scripting", Complexity: "Depends on the script that is executed.",
+		Syntax: syntax, Differs: scriptDiffers,
 	}
-	specs := []*command.Spec{
-		eval("eval", "Runs a Lua script.", "2.6.0", "script numkeys [key [key ...]] [arg [arg ...]]", 0,
-			keys(rw, "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"), r.eval, r.prepare),
-		eval("evalsha", "Runs a Lua script from the cache, named by its SHA1.", "2.6.0", "sha1 numkeys [key [key ...]] [arg [arg ...]]", 0,
-			keys(rw, ""), r.evalSHA, r.prepareCached),
-		eval("eval_ro", "Runs a Lua script that may not write.", "7.0.0", "script numkeys [key [key ...]] [arg [arg ...]]", command.ReadOnly,
-			keys(ro, "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"), r.evalRO, r.prepare),
-		eval("evalsha_ro", "Runs a Lua script from the cache that may not write.", "7.0.0", "sha1 numkeys [key [key ...]] [arg [arg ...]]", command.ReadOnly,
-			keys(ro, ""), r.evalSHARO, r.prepareCached),
-		r.scriptSpec(),
-	}
-	for _, s := range specs {
-		if s.Name == "evalsha" || s.Name == "evalsha_ro" {
-			s.Queued = r.pin
-		}
-	}
-	return specs
 }
 
 func (r *Runner) scriptSpec() *command.Spec {

@@ -59,6 +59,8 @@ type Engine struct {
 	closed  chan struct{} // always closed: what Done returns to end a run
 	states  sync.Pool     // of *state
 	cache   Cache
+	// generation counts changes of the function libraries.
+	generation atomic.Uint64
 }
 
 // New makes an engine.
@@ -198,27 +200,44 @@ func KilledBy(text string) error { return &killed{text} }
 // *Failure, or the error that a Caller or LongRunning returned; then nothing
 // was described to out.
 func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
+	st := e.take()
+	st.begin(s, inv)
+	err := st.protected(func() { st.callMain(s) })
+	return e.finish(st, err, out)
+}
+
+// take gets a state for a run.
+func (e *Engine) take() *state {
 	st, _ := e.states.Get().(*state)
 	if st == nil {
 		st = newState(e)
 	}
-	st.begin(s, inv)
-	err := st.call(s)
+	return st
+}
+
+// finish describes what a run left on the stack, if it ended well, and gives the
+// state back.
+func (e *Engine) finish(st *state, err error, out command.Reply) error {
+	failed := err
 	if err == nil {
 		err = st.answer(st.L.Get(-1), out)
 		st.L.SetTop(0)
-	} else {
-		// The state goes to the collector, whatever it holds.
-		st.spoiled = true
 	}
+	e.give(st, failed)
+	return err
+}
+
+// give takes the state of a run back. One that failed goes to the collector,
+// whatever it holds.
+func (e *Engine) give(st *state, failed error) {
 	r := &st.run
 	r.End()
+	inv := r.inv
 	inv.Used = r.Used()
-	if !st.spoiled && inv.Used < retireAfter {
+	if failed == nil && !st.spoiled && inv.Used < retireAfter {
 		st.end()
 		e.states.Put(st)
 	}
-	return err
 }
 
 // terms are what a run may use; perInstruction is as in budget.Terms.
@@ -231,12 +250,18 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) budget.Terms {
 	}
 }
 
-// begin makes a state ready for one run.
-func (st *state) begin(s *Script, inv *Invocation) {
+// reset makes a state ready for one run.
+func (st *state) reset(s *Script, inv *Invocation) {
 	r := &st.run
 	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
 	r.Begin(r.engine.terms(inv, instructionBytes))
 	st.json = lib.Defaults()
+}
+
+// begin makes a state ready for one run of a script.
+func (st *state) begin(s *Script, inv *Invocation) {
+	st.reset(s, inv)
+	st.enter(scriptRealm)
 	if s.argsEscape {
 		// This script could keep or change the tables: it gets its own.
 		st.globals.RawSetString("KEYS", st.list(st.L.CreateTable(len(inv.Keys), 0), inv.Keys))
@@ -272,18 +297,26 @@ func (st *state) list(t *lua.LTable, values [][]byte) *lua.LTable {
 // end drops what a run referred to.
 func (st *state) end() {
 	r := &st.run
-	r.inv, r.script = nil, nil
+	r.inv, r.script, r.function, r.loading = nil, nil, nil, nil
 	st.reply.reset()
 }
 
-// call runs the main chunk; the result stays on the stack.
-func (st *state) call(s *Script) (err error) {
-	r := &st.run
+// protected calls fn, and makes an error of what unwinds it.
+func (st *state) protected(fn func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = st.failure(p)
 		}
 	}()
+	fn()
+	if st.run.Stop != nil { // noticed by the last instruction
+		return st.failure(nil)
+	}
+	return nil
+}
+
+// callMain runs the main chunk; the result stays on the stack.
+func (st *state) callMain(s *Script) {
 	if st.main == nil || st.main.Proto != s.proto {
 		// No script can reach the function that is its own main chunk, so the
 		// next run of the same script may have it again.
@@ -291,10 +324,6 @@ func (st *state) call(s *Script) (err error) {
 	}
 	st.L.Push(st.main)
 	st.L.Call(0, 1)
-	if r.Stop != nil { // noticed by the last instruction
-		return st.failure(nil)
-	}
-	return nil
 }
 
 // failure turns what unwound the script into Run's error.
@@ -316,8 +345,9 @@ func (st *state) failure(p any) error {
 		if text != "lua callstack overflow" {
 			return &Failure{Broken, "ERR internal error: " + text}
 		}
-		api = &lua.ApiError{Object: lua.LString(scriptChunk + ":1: stack overflow")}
-		r.source, r.line = scriptChunk, 1
+		chunk := r.script.proto.SourceName
+		api = &lua.ApiError{Object: lua.LString(chunk + ":1: stack overflow")}
+		r.source, r.line = chunk, 1
 	}
 	text := "ERR nil"
 	switch v := api.Object.(type) {
@@ -341,12 +371,12 @@ func (st *state) failure(p any) error {
 // trailer names the script and the place, after the text of an uncaught error.
 func (st *state) trailer() string {
 	r := &st.run
-	if r.source == "" {
+	if r.source == "" || r.unnamed {
 		return ""
 	}
 	source := "@" + r.source
 	if name, ok := r.chunks[r.source]; ok {
 		source = name
 	}
-	return " script: " + r.script.SHA.String() + ", on " + source + ":" + strconv.Itoa(r.line) + "."
+	return " script: " + r.name() + ", on " + source + ":" + strconv.Itoa(r.line) + "."
 }

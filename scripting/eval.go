@@ -57,7 +57,7 @@ func (r *Runner) evalSHA(c *command.Call)   { r.evalCached(c, false) }
 func (r *Runner) evalSHARO(c *command.Call) { r.evalCached(c, true) }
 
 func (r *Runner) evalSource(c *command.Call, readOnly bool) {
-	keys, args, ok := words(c)
+	keys, args, ok := words(c, command.ErrNotInteger)
 	if !ok {
 		return
 	}
@@ -69,11 +69,11 @@ func (r *Runner) evalSource(c *command.Call, readOnly bool) {
 			return
 		}
 	}
-	r.run(c, s, "", keys, args, readOnly)
+	r.run(c, s, nil, keys, args, readOnly)
 }
 
 func (r *Runner) evalCached(c *command.Call, readOnly bool) {
-	keys, args, ok := words(c)
+	keys, args, ok := words(c, command.ErrNotInteger)
 	if !ok {
 		return
 	}
@@ -85,14 +85,16 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 		c.Err(command.ErrNoScript)
 		return
 	}
-	r.run(c, s, "", keys, args, readOnly)
+	r.run(c, s, nil, keys, args, readOnly)
 }
 
-// words splits EVAL's arguments into keys and the rest.
-func words(c *command.Call) (keys, args [][]byte, ok bool) {
-	n, ok := c.Int(2)
+// words splits EVAL's arguments into keys and the rest. notNumber is the error
+// when the number of keys is none.
+func words(c *command.Call, notNumber string) (keys, args [][]byte, ok bool) {
+	n, ok := command.ParseInt(c.Args[2])
 	switch {
 	case !ok:
+		c.Err(notNumber)
 	case n > int64(len(c.Args)-3):
 		c.Err("ERR Number of keys can't be greater than number of args")
 		ok = false
@@ -114,7 +116,7 @@ type scriptCall struct {
 	runner   *Runner
 	outer    *command.Call
 	script   *Script
-	function string // the name of the function that runs, "" for EVAL's scripts
+	function *Function // the function that runs, nil for EVAL's scripts
 	inner    command.Call
 	started  time.Time
 	unwatch  func() // ends the watch over the client's socket
@@ -123,9 +125,9 @@ type scriptCall struct {
 // name is what the script is counted and killed by: a function's name or a SHA1.
 func (sc *scriptCall) name() string { return nameOf(sc.script, sc.function) }
 
-func nameOf(s *Script, function string) string {
-	if function != "" {
-		return function
+func nameOf(s *Script, f *Function) string {
+	if f != nil {
+		return f.Name
 	}
 	return s.SHA.String()
 }
@@ -133,6 +135,7 @@ func nameOf(s *Script, function string) string {
 const (
 	unknownCommand = "ERR Unknown Redis command called from script"
 	wrongArity     = "ERR Wrong number of args calling Redis command from script"
+	errWriteFlag   = "ERR Can not execute a script with write flag using *_ro command."
 	notFromScripts = "ERR This Redis command is not allowed from script"
 )
 
@@ -169,11 +172,19 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	return nil
 }
 
-// run runs a script of EVAL, or a function when it is named.
-func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][]byte, readOnly bool) {
+// run runs a script of EVAL, or f, a function whose library's body s is.
+func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byte, readOnly bool) {
+	flags := s.Flags
+	if f != nil {
+		flags = f.Flags
+	}
 	oom := !c.S.AllowOOM && c.E.Store.OverLimit()
-	if oom && s.Flags&(HasShebang|AllowOOM|NoWrites) == HasShebang {
+	switch {
+	case oom && flags&(HasShebang|AllowOOM|NoWrites) == HasShebang:
 		c.Err(command.ErrOOM)
+		return
+	case readOnly && flags&(HasShebang|NoWrites) == HasShebang:
+		c.Err(errWriteFlag)
 		return
 	}
 	short := c.Tx.Short()
@@ -197,7 +208,7 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 	if c.From == command.FromExec {
 		late = c.Tx.Late() // of the commands before
 	}
-	sc.outer, sc.script, sc.function = c, s, function
+	sc.outer, sc.script, sc.function = c, s, f
 	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
 	sc.Short = 0
 	if short {
@@ -208,17 +219,26 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 	}
 	// SELECT and the like last until the script's end.
 	db, denied, allowOOM := c.S.DB, c.S.Denied, c.S.AllowOOM
-	c.S.AllowOOM = !oom || s.Flags&AllowOOM != 0
-	if readOnly || s.Flags&NoWrites != 0 {
+	c.S.AllowOOM = !oom || flags&AllowOOM != 0
+	if readOnly || flags&NoWrites != 0 {
 		c.S.Denied = command.ErrReadOnlyScript
 	}
-	err := r.engine.Run(s, &sc.Invocation, c.Reply)
+	var err error
+	if f != nil {
+		err = r.engine.Call(f, &sc.Invocation, c.Reply)
+	} else {
+		err = r.engine.Run(s, &sc.Invocation, c.Reply)
+	}
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	if short {
 		c.Tx.Spend(sc.Used * instructionNanos)
-		s.ranShort(err != errRerun)
+		if f != nil {
+			f.ranShort(err != errRerun)
+		} else {
+			s.ranShort(err != errRerun)
+		}
 	}
-	sc.outer, sc.script, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil
+	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil, nil
 	sc.inner = command.Call{}
 	if sc.kill.Load() != nil {
 		sc.kill.Store(nil)
@@ -231,16 +251,16 @@ func (r *Runner) run(c *command.Call, s *Script, function string, keys, args [][
 	if err == errRerun {
 		if !c.Tx.Promoted() {
 			r.Reruns.Add(1)
-			r.tally.add(nameOf(s, function), Counts{Reruns: 1})
+			r.tally.add(nameOf(s, f), Counts{Reruns: 1})
 		}
 		return
 	}
 	if late = c.Tx.Late() - late; late > 0 {
 		r.Undeclared.Add(int64(late))
-		r.tally.add(nameOf(s, function), Counts{Undeclared: int64(late)})
+		r.tally.add(nameOf(s, f), Counts{Undeclared: int64(late)})
 	}
 	if err != nil {
-		r.failed(c, nameOf(s, function), err, settings, c.Tx.Effects() > written)
+		r.failed(c, nameOf(s, f), err, settings, c.Tx.Effects() > written)
 	}
 }
 
@@ -289,8 +309,8 @@ func (sc *scriptCall) checkACL(argv [][]byte) (allowed, known bool) {
 
 // log has a line of redis.log leave with the transaction, or never.
 func (sc *scriptCall) log(level slog.Level, text string) {
-	e, s := sc.runner.engine, sc.script
-	sc.outer.Tx.Emit(store.Event{Kind: store.EventDo, Payload: []byte(text), Do: func() { e.log(s, level, text) }})
+	e, name := sc.runner.engine, sc.name()
+	sc.outer.Tx.Emit(store.Event{Kind: store.EventDo, Payload: []byte(text), Do: func() { e.log(name, level, text) }})
 }
 
 // promote ends a run under latches that has used up its allowance.

@@ -22,7 +22,7 @@ func (sc *scriptCall) longRunning() (func(), error) {
 	r.mu.Lock()
 	r.running[sc] = struct{}{}
 	r.mu.Unlock()
-	if tx := sc.outer.Tx; sc.function != "" && tx != nil {
+	if tx := sc.outer.Tx; sc.function != nil && tx != nil {
 		tx.BusyAs(command.SlowFunction)
 	}
 	// Who has gone will never read the reply: past the threshold, its script
@@ -85,7 +85,7 @@ func (sc *scriptCall) leave() {
 	r.mu.Lock()
 	delete(r.running, sc)
 	r.mu.Unlock()
-	if tx := sc.outer.Tx; sc.function != "" && tx != nil {
+	if tx := sc.outer.Tx; sc.function != nil && tx != nil {
 		tx.BusyAs(nil)
 	}
 }
@@ -105,7 +105,7 @@ func (r *Runner) Kill(functions bool, name string, longer time.Duration) (killed
 	for sc := range r.running {
 		switch {
 		case now.Sub(sc.started) < longer:
-		case (sc.function != "") != functions:
+		case (sc.function != nil) != functions:
 			others++
 		case name == "" || name == sc.name():
 			sc.Kill(reason)

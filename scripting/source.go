@@ -41,21 +41,6 @@ func ParseSHA1(b []byte) (name SHA1, ok bool) {
 	return name, true
 }
 
-// Flags are what a script's first line declares: #!lua flags=no-writes,...
-type Flags uint8
-
-// The flags, as Redis 7 names them.
-const (
-	NoWrites Flags = 1 << iota
-	AllowOOM
-	AllowStale
-	NoCluster
-	AllowCrossSlotKeys
-	// HasShebang is set for scripts with such a line, without which Redis is
-	// lenient in ways it is not for scripts with one.
-	HasShebang
-)
-
 // Script is a compiled source. Any number of runs share it; nothing of it changes
 // but what is remembered of how long it takes.
 type Script struct {
@@ -89,52 +74,6 @@ func (e *Engine) Compile(src []byte) (*Script, error) {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %s", err)
 	}
 	return s, nil
-}
-
-// shebang reads the first line of a script that begins with #! and returns
-// what is to be compiled: the line goes, its line break stays.
-func (s *Script) shebang() (string, error) {
-	src := strings.TrimPrefix(s.Source, "\xef\xbb\xbf") // a byte-order mark from an editor
-	if !strings.HasPrefix(src, "#!") {
-		return src, nil
-	}
-	end := strings.IndexByte(src, '\n')
-	if end < 0 {
-		return "", fmt.Errorf("ERR Invalid script shebang")
-	}
-	words := strings.Fields(src[:end])
-	switch engine := words[0][len("#!"):]; engine {
-	case "lua":
-	case "wasm":
-		return "", fmt.Errorf("ERR Engine 'wasm' is reserved: load WASM with MODULE LOAD")
-	default:
-		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
-	}
-	s.Flags |= HasShebang
-	for _, word := range words[1:] {
-		list, ok := strings.CutPrefix(word, "flags=")
-		if !ok {
-			return "", fmt.Errorf("ERR Unknown lua shebang option: %s", word)
-		}
-		for _, name := range strings.Split(list, ",") {
-			switch name {
-			case "":
-			case "no-writes":
-				s.Flags |= NoWrites
-			case "allow-oom":
-				s.Flags |= AllowOOM
-			case "allow-stale":
-				s.Flags |= AllowStale
-			case "no-cluster":
-				s.Flags |= NoCluster
-			case "allow-cross-slot-keys":
-				s.Flags |= AllowCrossSlotKeys
-			default:
-				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", name)
-			}
-		}
-	}
-	return src[end:], nil
 }
 
 // maxFunctionCode is how many instructions a function may have: jumps reach no further.

@@ -41,6 +41,10 @@ type state struct {
 	// what getmetatable answers for the globals and for strings
 	globalsMeta, stringMeta *lua.LTable
 
+	realms [realms]*lua.LTable // made when they are entered first
+	realm  realm
+	kept   instances
+
 	keys, argv *lua.LTable
 	// ownArgs says that the last script had KEYS and ARGV of its own rather than
 	// the state's, which only scripts see that cannot keep or change them.
@@ -80,6 +84,7 @@ func newState(e *Engine) *state {
 
 	st.globals = L.NewTable()
 	st.env = st.standIn(st.globals)
+	st.realms[scriptRealm] = st.globals
 	L.Env = st.env
 	L.G.Global = st.env
 	readUnknown := L.NewTable()

@@ -53,7 +53,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		scripts: scripting.NewRunner(engine, scriptSettings(cfg), longScripts(cfg), log),
 		plugins: host,
 	}
-	for _, name := range []string{"lua-max-memory", "lua-max-instructions", "script-max-time", "script-error-rollback"} {
+	for _, name := range []string{"lua-max-memory", "lua-max-instructions", "script-max-time", "script-error-rollback", "function-max-libraries", "function-max-functions", "function-max-bytes"} {
 		cfg.OnChange(name, func(_, _ string) error {
 			r.scripts.Set(scriptSettings(cfg))
 			return nil
@@ -98,6 +98,11 @@ func scriptSettings(cfg *config.Config) scripting.Settings {
 			Time:         time.Duration(cfg.Int("script-max-time")) * time.Millisecond,
 		},
 		KeepOnError: !cfg.Bool("script-error-rollback"),
+		Libraries: scripting.LibraryBounds{
+			Libraries: int(cfg.Int("function-max-libraries")),
+			Functions: int(cfg.Int("function-max-functions")),
+			Bytes:     cfg.Memory("function-max-bytes"),
+		},
 	}
 }
 
@@ -157,9 +162,10 @@ func (r *rooms) modules() []proxy.Module {
 
 // scriptStats is what INFO says of scripts.
 func (r *rooms) scriptStats() proxy.ScriptStats {
-	cache, file := r.scripts.Engine().Cache().Stats(), r.scripts.File()
+	cache, file, libs := r.scripts.Engine().Cache().Stats(), r.scripts.File(), r.scripts.LibraryStats()
 	return proxy.ScriptStats{
 		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
+		Libraries: int64(libs.Libraries), Functions: int64(libs.Functions), LibraryBytes: libs.Bytes,
 		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(),
 		Undeclared: r.scripts.Undeclared.Load(), Reruns: r.scripts.Reruns.Load(),
 		File: file.Path, FileBytes: file.Bytes, FileErr: file.Err,

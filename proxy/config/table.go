@@ -244,6 +244,18 @@ func scriptDirectives() []Directive {
 			Name: "script-cache-file", Group: g, Kind: String, Default: "latchkey-scripts.resp",
 			Summary: "File in `dir` that keeps the scripts of SCRIPT LOAD, so that EVALSHA finds them after a restart; empty keeps none. Nothing is kept, and no file is made, unless `dir` is given: a server that is tried out leaves nothing behind.",
 		},
+		{
+			Name: "function-max-libraries", Group: g, Kind: Int, Default: "1024", Min: 1, Max: maxInt32, Mutable: true,
+			Summary: "Function libraries that there may be; FUNCTION LOAD and FUNCTION RESTORE refuse more.",
+		},
+		{
+			Name: "function-max-functions", Group: g, Kind: Int, Default: "1024", Min: 1, Max: maxInt32, Mutable: true,
+			Summary: "Functions that one library may register.",
+		},
+		{
+			Name: "function-max-bytes", Group: g, Kind: Memory, Default: "67108864", Min: 1 << 20, Max: maxInt64, Mutable: true,
+			Summary: "Bytes that all function libraries may take together: their sources and their code, which is about twenty times as large.",
+		},
 	}
 }
 

@@ -107,6 +107,24 @@ func (a *Account) Begin(t Terms) {
 	a.Left = a.quantum
 }
 
+// Reopen begins to count anew, with other limits. The clock goes on, and so does
+// a long run's permit. A short run's allowance is one for all that it does.
+func (a *Account) Reopen(l Limits) {
+	if l.Memory <= 0 {
+		l.Memory = DefaultMemory
+	}
+	a.terms.Limits = l
+	if a.terms.Short > 0 {
+		return
+	}
+	a.used, a.Mem, a.memNext, a.heapKnown = 0, 0, firstLook, false
+	a.quantum = checkEvery
+	if l.Instructions > 0 {
+		a.quantum = int(min(l.Instructions, checkEvery))
+	}
+	a.Left = a.quantum
+}
+
 // Idle makes an account that no one looks at, for work outside a run.
 func (a *Account) Idle() {
 	*a = Account{Left: 1 << 30, quantum: 1 << 30, memNext: 1 << 60}
