@@ -75,6 +75,19 @@ func (c *Cache) SetBounds(scripts, bytes int) {
 // codeFactor is how much larger than its source compiled code is, about.
 const codeFactor = 20
 
+// InCache tells whether the script, found earlier, is in the cache still, and
+// counts as its use. It takes no lock: the cache asks when it wants to evict the
+// script, which then has a second chance.
+func (s *Script) InCache() bool {
+	if !s.cached.Load() {
+		return false
+	}
+	if !s.used.Load() {
+		s.used.Store(true)
+	}
+	return true
+}
+
 // Get returns a script and counts as its use; nil when it is not there.
 func (c *Cache) Get(name SHA1) *Script {
 	c.mu.Lock()
@@ -139,6 +152,7 @@ func (c *Cache) Add(s *Script, loaded bool) (kept, fresh bool) {
 	}
 	e := &cached{script: s, loaded: loaded, size: size}
 	e.at = c.order(e).PushFront(e)
+	s.cached.Store(true)
 	c.scripts[s.SHA] = e
 	c.bytes += size
 	if c.pins[s.SHA] > 0 {
@@ -167,16 +181,26 @@ func (c *Cache) move(e *cached, change func()) {
 // evict drops the script that is needed least; those that are pinned stay.
 func (c *Cache) evict() bool {
 	for _, l := range []*list.List{&c.evals, &c.loads} {
-		if at := l.Back(); at != nil {
-			c.remove(at.Value.(*cached))
-			c.evicted++
-			return true
+		at := l.Back()
+		// Scripts in use come by a second time at most, whatever others do meanwhile.
+		for n := 2 * l.Len(); n > 0 && at != nil; n-- {
+			e, next := at.Value.(*cached), at.Prev()
+			if !e.script.used.Swap(false) {
+				c.remove(e)
+				c.evicted++
+				return true
+			}
+			l.MoveToFront(at)
+			if at = next; at == nil {
+				at = l.Back()
+			}
 		}
 	}
 	return false
 }
 
 func (c *Cache) remove(e *cached) {
+	e.script.cached.Store(false)
 	c.order(e).Remove(e.at)
 	delete(c.scripts, e.script.SHA)
 	c.bytes -= e.size
@@ -224,6 +248,9 @@ func (c *Cache) Unpin(name SHA1) {
 func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, e := range c.scripts {
+		e.script.cached.Store(false)
+	}
 	clear(c.scripts)
 	c.evals.Init()
 	c.loads.Init()

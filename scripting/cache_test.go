@@ -2,6 +2,7 @@ package scripting
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -180,5 +181,43 @@ func TestRESP3Values(t *testing.T) {
 		if got := eval(e, store, "redis.setresp(3) "+c.src, Limits{}); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// A script that sessions have at hand is used without the cache's lock.
+func TestCacheSecondChance(t *testing.T) {
+	e := newEngine(t, Options{CacheScripts: 3})
+	c := e.Cache()
+	add := func(src string) *Script {
+		s, err := e.Compile([]byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Add(s, false)
+		return s
+	}
+	first := add("return 0")
+	if !first.InCache() {
+		t.Fatal("a script that was added is not in the cache")
+	}
+	for i := 1; i <= 10; i++ {
+		add("return " + strconv.Itoa(i))
+		if !first.InCache() || !c.Has(first.SHA) {
+			t.Fatalf("after %d more scripts one in use is gone", i)
+		}
+	}
+	for i := 11; i <= 20 && first.cached.Load(); i++ {
+		add("return " + strconv.Itoa(i))
+	}
+	if first.InCache() || c.Has(first.SHA) {
+		t.Error("a script that nobody uses any more stays")
+	}
+	c.Add(first, true)
+	if !first.InCache() {
+		t.Error("a script that came back is not in the cache")
+	}
+	c.Flush()
+	if first.InCache() {
+		t.Error("a script is in the cache after a flush")
 	}
 }

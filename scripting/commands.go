@@ -24,7 +24,6 @@ type Runner struct {
 	log      *slog.Logger
 	settings atomic.Pointer[Settings]
 	permits  chan struct{} // of scripts that run long
-	calls    sync.Pool     // of *scriptCall
 
 	libraries loaded
 	loadTurn  chan struct{} // who loads libraries has put something in

@@ -19,9 +19,28 @@ func (r *Runner) prepare(c *command.Call) {
 // prepareCached finds the script of an EVALSHA. One that is not there may yet be
 // loaded by the commands before it in the same transaction.
 func (r *Runner) prepareCached(c *command.Call) {
-	if s := r.cached(c.Args[1]); s != nil {
+	m := memoOf(c.S)
+	if s := m.script; s == nil || string(c.Args[1]) != string(s.SHA[:]) || !s.InCache() {
+		m.script = r.cached(c.Args[1])
+	}
+	if s := m.script; s != nil {
 		c.Prepared, c.Lengthy = s, s.lengthy()
 	}
+}
+
+// memo is what a session keeps from one script to the next.
+type memo struct {
+	script *Script     // of the last EVALSHA
+	call   *scriptCall // not in use
+}
+
+func memoOf(s *command.Session) *memo {
+	m, _ := s.Memo.(*memo)
+	if m == nil {
+		m = &memo{}
+		s.Memo = m
+	}
+	return m
 }
 
 // cached is the script of that name in the cache, or nil.
@@ -119,6 +138,9 @@ type scriptCall struct {
 	function *Function // the function that runs, nil for EVAL's scripts
 	inner    command.Call
 	started  time.Time
+	known    [4]known
+	version  uint64 // of the table that known is from
+	next     int
 	unwatch  func() // ends the watch over the client's socket
 }
 
@@ -139,11 +161,39 @@ const (
 	notFromScripts = "ERR This Redis command is not allowed from script"
 )
 
+// known is a command that a script has called, by the name that it used.
+type known struct {
+	name [15]byte
+	size uint8
+	spec *command.Spec
+}
+
+// lookup finds a command by its name. Scripts call the same few again and again.
+func (sc *scriptCall) lookup(name []byte) *command.Spec {
+	t := sc.outer.E.Table
+	if v := t.Version(); v != sc.version {
+		sc.version, sc.known = v, [len(sc.known)]known{}
+	}
+	for i := range sc.known {
+		k := &sc.known[i]
+		if int(k.size) == len(name) && k.spec != nil && string(k.name[:k.size]) == string(name) {
+			return k.spec
+		}
+	}
+	spec := t.Lookup(name)
+	k := &sc.known[sc.next%len(sc.known)]
+	if spec != nil && len(name) <= len(k.name) {
+		k.spec, k.size = spec, uint8(copy(k.name[:], name))
+		sc.next++
+	}
+	return spec
+}
+
 // Call runs a command of the script's through the gate, as a savepoint of the
 // script's transaction.
 func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	c := sc.outer
-	spec := c.E.Table.Lookup(argv[0])
+	spec := sc.lookup(argv[0])
 	if spec == nil {
 		reply.Error(unknownCommand)
 		return nil
@@ -192,7 +242,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		c.Tx.Promote()
 		return
 	}
-	sc, _ := r.calls.Get().(*scriptCall)
+	m := memoOf(c.S)
+	sc := m.call
+	m.call = nil
 	if sc == nil {
 		sc = &scriptCall{runner: r}
 		sc.woken = make(chan struct{}, 1)
@@ -247,7 +299,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		default:
 		}
 	}
-	r.calls.Put(sc)
+	m.call = sc
 	if err == errRerun {
 		if !c.Tx.Promoted() {
 			r.Reruns.Add(1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -51,6 +52,7 @@ type Script struct {
 	Flags  Flags
 
 	shortHint
+	cached, used atomic.Bool // what the cache knows of it
 
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.

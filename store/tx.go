@@ -843,6 +843,9 @@ func (tx *Tx) end() {
 
 // drop empties a slice; one that was once large is let go.
 func drop[T any](s []T) []T {
+	if len(s) == 0 && cap(s) <= 256 {
+		return s
+	}
 	if cap(s) > 256 {
 		return nil
 	}

@@ -42,6 +42,10 @@ type Session struct {
 	// Cause is what keyspace events say that they were caused by; nil: a client.
 	Cause any
 
+	// Memo is what the room of scripts keeps for the session from one command to
+	// the next. What it refers to is only a short cut.
+	Memo any
+
 	stamp int64  // monotonic ns when the running command began
 	acc   ledger // commands that have ended
 	inner ledger // of the running transaction, which may have to run again

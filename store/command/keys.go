@@ -46,9 +46,9 @@ func (k *KeySpec) append(dst []Position, args [][]byte) ([]Position, error) {
 		if at >= len(args) {
 			return dst, ErrKeyCount
 		}
-		n, err := strconv.Atoi(string(args[at]))
+		n, ok := keyCount(args[at])
 		first += k.FirstAt
-		if err != nil || n < 0 || n > (len(args)-first+step-1)/step {
+		if !ok || n < 0 || n > (len(args)-first+step-1)/step {
 			return dst, ErrKeyCount
 		}
 		last = first + (n-1)*step
@@ -69,6 +69,15 @@ func (k *KeySpec) append(dst []Position, args [][]byte) ([]Position, error) {
 		dst = append(dst, Position{i, k.Flags})
 	}
 	return dst, nil
+}
+
+// keyCount parses a number of keys. Most are of one digit.
+func keyCount(b []byte) (n int, ok bool) {
+	if len(b) == 1 && '0' <= b[0] && b[0] <= '9' {
+		return int(b[0] - '0'), true
+	}
+	n, err := strconv.Atoi(string(b))
+	return n, err == nil
 }
 
 func (k *KeySpec) find(args [][]byte) int {
