@@ -10,10 +10,6 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// maxReplyDepth bounds how deeply a returned table may nest, where Redis runs out
-// of Lua stack.
-const maxReplyDepth = 1000
-
 // answer describes a script's result, unless it is an error reply. Tables are read raw: a metatable has no say.
 func (st *state) answer(v lua.LValue, out command.Reply) error {
 	if t, ok := v.(*lua.LTable); ok {
@@ -22,7 +18,7 @@ func (st *state) answer(v lua.LValue, out command.Reply) error {
 		}
 	}
 	mark := out.Mark()
-	a := answerer{st: st, out: out}
+	a := answerer{st: st, out: out, depth: st.run.inv.Limits.Tables()}
 	if err := a.value(v, 0); err != nil {
 		out.Rewind(mark)
 		return err
@@ -31,9 +27,10 @@ func (st *state) answer(v lua.LValue, out command.Reply) error {
 }
 
 type answerer struct {
-	st   *state
-	out  command.Reply
-	size int
+	st    *state
+	out   command.Reply
+	size  int
+	depth int // how deep tables may nest
 }
 
 // grow accounts for the reply, whose elements a table that contains itself multiplies.
@@ -65,7 +62,7 @@ func replyLine(s string) string {
 }
 
 func (a *answerer) value(v lua.LValue, depth int) error {
-	if depth >= maxReplyDepth {
+	if depth >= a.depth { // where Redis runs out of Lua stack
 		a.out.Error("ERR reached lua stack limit")
 		return nil
 	}
@@ -365,7 +362,7 @@ func (lr *luaReply) leaf(n *node) lua.LValue {
 func (lr *luaReply) build(i, depth int) (lua.LValue, int) {
 	nd := &lr.nodes[i]
 	i++
-	if nd.kind == nodeValue || nd.kind == nodeError || depth > maxReplyDepth {
+	if nd.kind == nodeValue || nd.kind == nodeError || depth > lr.run.inv.Limits.Tables() {
 		return lr.leaf(nd), i
 	}
 	t := lr.L.CreateTable(0, 0)

@@ -25,6 +25,9 @@ type Options struct {
 	// and 64 MiB of sources and code.
 	CacheScripts int
 	CacheBytes   int
+	// MaxTotalMemory bounds what all scripts that run may hold together, in bytes;
+	// 0 is 1 GiB.
+	MaxTotalMemory int64
 	// Version is what redis.REDIS_VERSION says; default "7.2.6".
 	Version string
 	// Logger receives redis.log at the level the script gave; default none.
@@ -61,6 +64,9 @@ type Engine struct {
 	cache   Cache
 	// generation counts changes of the function libraries.
 	generation atomic.Uint64
+	pool       *budget.Pool
+	heap       func() budget.HeapSample
+	others     atomic.Pointer[func() int64]
 }
 
 // New makes an engine.
@@ -83,6 +89,16 @@ func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, born: opts.Now(), token: newToken(), closed: make(chan struct{})}
 	close(e.closed)
 	e.maxSrc.Store(int64(opts.MaxScriptBytes))
+	e.heap = func() budget.HeapSample {
+		s := opts.heap()
+		if others := e.others.Load(); others != nil {
+			n := (*others)()
+			s.Objects -= n
+			s.Live -= n
+		}
+		return s
+	}
+	e.pool = budget.NewPool(opts.MaxTotalMemory, e.heap, nil)
 	var a, b, c int
 	if _, err := fmt.Sscanf(opts.Version, "%d.%d.%d", &a, &b, &c); err != nil {
 		return nil, fmt.Errorf("scripting: Version is %q, must be three numbers", opts.Version)
@@ -102,6 +118,15 @@ func New(opts Options) (*Engine, error) {
 
 // SetMaxScriptBytes bounds the sources compiled from now on.
 func (e *Engine) SetMaxScriptBytes(n int) { e.maxSrc.Store(int64(n)) }
+
+// SetMaxTotalMemory bounds what all scripts that run may hold together, in bytes;
+// 0 is 1 GiB.
+func (e *Engine) SetMaxTotalMemory(n int64) { e.pool.SetLimit(n) }
+
+// SetOthers tells what the process holds for others than scripts, in bytes, as far
+// as it is known: the keyspace. Without it, what the keyspace grows by while a
+// script runs may be taken for the script's.
+func (e *Engine) SetOthers(held func() int64) { e.others.Store(&held) }
 
 // Cache is the engine's script cache.
 func (e *Engine) Cache() *Cache { return &e.cache }
@@ -200,17 +225,17 @@ func KilledBy(text string) error { return &killed{text} }
 // *Failure, or the error that a Caller or LongRunning returned; then nothing
 // was described to out.
 func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
-	st := e.take()
+	st := e.take(inv)
 	st.begin(s, inv)
 	err := st.protected(func() { st.callMain(s) })
 	return e.finish(st, err, out)
 }
 
 // take gets a state for a run.
-func (e *Engine) take() *state {
+func (e *Engine) take(inv *Invocation) *state {
 	st, _ := e.states.Get().(*state)
-	if st == nil {
-		st = newState(e)
+	if frames := inv.Limits.Calls(); st == nil || st.frames != frames {
+		st = newState(e, frames)
 	}
 	return st
 }
@@ -244,7 +269,7 @@ func (e *Engine) give(st *state, failed error) {
 func (e *Engine) terms(inv *Invocation, perInstruction int64) budget.Terms {
 	return budget.Terms{
 		Limits: inv.Limits, PerInstruction: perInstruction,
-		Now: e.opts.Now, Heap: e.opts.heap,
+		Now: e.opts.Now, Heap: e.heap, Pool: e.pool, Run: inv,
 		Kill: &inv.kill, Done: inv.Done, Gone: inv.Gone, LongRunning: inv.LongRunning,
 		Short: inv.Short, Promote: inv.Promote,
 	}

@@ -1,12 +1,16 @@
 package scripting
 
 import (
+	"errors"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -174,5 +178,85 @@ func TestTallyIsBounded(t *testing.T) {
 	if len(list) != maxTallied+1 || list[maxTallied].Name != "others" || kills != 3*maxTallied || reruns != 1 {
 		t.Errorf("%d entries, the last is %q, %d kills and %d reruns; want %d, others, %d and 1",
 			len(list), list[len(list)-1].Name, kills, reruns, maxTallied+1, 3*maxTallied)
+	}
+}
+
+// TestAllScriptsTogether: many scripts, each far below its own limit, do not take
+// more than lua-max-total-memory together; some go, the others end well.
+func TestAllScriptsTogether(t *testing.T) {
+	const limit = 64 << 20
+	e := newEngine(t, Options{MaxTotalMemory: limit})
+	s, err := e.Compile([]byte(`
+		local t = {}
+		for i = 1, 8 do t[i] = string.rep('x', 2^20) .. i end
+		local e = os.clock() + 0.2
+		repeat until os.clock() > e
+		return #t`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	before, most := budget.ReadHeap().Objects, int64(0)
+	var wg sync.WaitGroup
+	var ended, killed atomic.Int32
+	for range 40 {
+		wg.Go(func() {
+			w := &respWriter{}
+			err := e.Run(s, &Invocation{Caller: newFakeStore()}, w)
+			var f *Failure
+			switch {
+			case err == nil:
+				ended.Add(1)
+			case errors.As(err, &f) && f.Kind == Exhausted && strings.HasPrefix(f.Reply, "ERR Script held the most of the memory"):
+				killed.Add(1)
+			default:
+				t.Errorf("a script ended with %v", err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		case <-time.After(5 * time.Millisecond):
+			most = max(most, budget.ReadHeap().Live-before)
+		}
+	}
+	if ended.Load() == 0 || killed.Load() == 0 {
+		t.Errorf("%d scripts ended and %d were killed, want some of both", ended.Load(), killed.Load())
+	}
+	if most > 3*limit {
+		t.Errorf("the scripts held %d MB together, the limit is %d", most>>20, limit>>20)
+	}
+	t.Logf("%d ended, %d were killed, they held %d MB at most", ended.Load(), killed.Load(), most>>20)
+}
+
+// TestDepthsAreSettings: the bounds of nesting are those of the run.
+func TestDepthsAreSettings(t *testing.T) {
+	e := newEngine(t, Options{})
+	const deep = "local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return f(%s)"
+	const nested = "local t = {} for i = 1, %s do t = {t} end return t"
+	for _, tt := range []struct {
+		limits    Limits
+		src, n    string
+		wantError string
+	}{
+		{Limits{}, deep, "8000", ""},
+		{Limits{}, deep, "9000", "stack overflow"},
+		{Limits{CallDepth: 500}, deep, "490", ""},
+		{Limits{CallDepth: 500}, deep, "510", "stack overflow"},
+		{Limits{CallDepth: 20000}, deep, "19000", ""},
+		{Limits{}, nested, "990", ""},
+		{Limits{}, nested, "1010", "reached lua stack limit"},
+		{Limits{TableDepth: 20}, nested, "15", ""},
+		{Limits{TableDepth: 20}, nested, "25", "reached lua stack limit"},
+		{Limits{TableDepth: 10000}, nested, "9000", ""},
+	} {
+		got := eval(e, newFakeStore(), strings.Replace(tt.src, "%s", tt.n, 1), tt.limits)
+		if failed := strings.Contains(got, "-ERR"); failed != (tt.wantError != "") || !strings.Contains(got, tt.wantError) {
+			t.Errorf("with %+v, %s deep: %q, want %q", tt.limits, tt.n, clipText(got), tt.wantError)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (e *Engine) ForgetLibraries() { e.generation.Add(1) }
 // Call runs a function as Run runs a script. Its keys and arguments are the
 // callback's, there are no KEYS and ARGV.
 func (e *Engine) Call(f *Function, inv *Invocation, out command.Reply) error {
-	st := e.take()
+	st := e.take(inv)
 	st.reset(f.Library.Body, inv)
 	st.run.function = f
 	err := st.protected(func() { st.callFunction(f) })
@@ -44,7 +44,7 @@ func (e *Engine) Call(f *Function, inv *Invocation, out command.Reply) error {
 
 // register runs the body of a library that is being made.
 func (e *Engine) register(lib *Library, inv *Invocation, bounds LibraryBounds) error {
-	st := e.take()
+	st := e.take(inv)
 	st.reset(lib.Body, inv)
 	r := &st.run
 	r.unnamed = true

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// mainFrames bounds the depth of Lua calls outside pcall and coroutines; every
-	// frame may cost about a kilobyte of Go stack when a metamethod made it.
-	mainFrames = 8192
 	// threadFrames bounds it inside a coroutine.
 	threadFrames = 512
 	// minFrames is left to the innermost pcall.
@@ -63,13 +60,16 @@ type state struct {
 	ipairs  *lua.LFunction // the iterator of ipairs
 	pairs   *lua.LFunction // that of pairs, which is next, and another function
 	spoiled bool           // not to be used again
+	frames  int            // calls that may nest
 	current *lua.LState    // the running coroutine, nil outside
 }
 
-func newState(e *Engine) *state {
-	st := &state{real: map[*lua.LTable]*lua.LTable{}, names: map[lua.LValue]string{}}
+// newState makes a state in which frames calls may nest outside pcall and
+// coroutines; each may cost about a kilobyte of Go stack when a metamethod made it.
+func newState(e *Engine, frames int) *state {
+	st := &state{frames: frames, real: map[*lua.LTable]*lua.LTable{}, names: map[lua.LValue]string{}}
 	L := lua.NewState(lua.Options{
-		CallStackSize:       mainFrames,
+		CallStackSize:       frames,
 		MinimizeStackMemory: true,
 		RegistrySize:        registrySize,
 		RegistryGrowStep:    registryGrow,
@@ -274,7 +274,7 @@ func (st *state) protect(L *lua.LState, fn lua.LValue, args []lua.LValue) ([]lua
 	}
 	th := st.threads[depth]
 	if th == nil {
-		th = st.newThread(L, max(mainFrames>>(depth+1), minFrames))
+		th = st.newThread(L, max(st.frames>>(depth+1), minFrames))
 		st.threads[depth] = th
 	}
 	th.Push(st.guarded)

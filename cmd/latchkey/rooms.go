@@ -29,6 +29,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		MaxScriptBytes: int(cfg.Memory("lua-max-script-bytes")),
 		CacheScripts:   int(cfg.Int("script-cache-max-entries")),
 		CacheBytes:     int(cfg.Memory("script-cache-max-bytes")),
+		MaxTotalMemory: cfg.Memory("lua-max-total-memory"),
 		Version:        redisVersion,
 		Logger:         log,
 	})
@@ -53,7 +54,10 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		scripts: scripting.NewRunner(engine, scriptSettings(cfg), longScripts(cfg), log),
 		plugins: host,
 	}
-	for _, name := range []string{"lua-max-memory", "lua-max-instructions", "script-max-time", "script-error-rollback", "function-max-libraries", "function-max-functions", "function-max-bytes"} {
+	for _, name := range []string{
+		"lua-max-memory", "lua-max-instructions", "lua-max-call-depth", "lua-max-table-depth", "script-max-time", "script-error-rollback",
+		"function-max-libraries", "function-max-functions", "function-max-bytes",
+	} {
 		cfg.OnChange(name, func(_, _ string) error {
 			r.scripts.Set(scriptSettings(cfg))
 			return nil
@@ -61,6 +65,10 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 	}
 	cfg.OnChange("lua-max-script-bytes", func(_, _ string) error {
 		engine.SetMaxScriptBytes(int(cfg.Memory("lua-max-script-bytes")))
+		return nil
+	})
+	cfg.OnChange("lua-max-total-memory", func(_, _ string) error {
+		engine.SetMaxTotalMemory(cfg.Memory("lua-max-total-memory"))
 		return nil
 	})
 	for _, name := range []string{"script-cache-max-entries", "script-cache-max-bytes"} {
@@ -96,6 +104,8 @@ func scriptSettings(cfg *config.Config) scripting.Settings {
 			Instructions: cfg.Int("lua-max-instructions"),
 			Memory:       cfg.Memory("lua-max-memory"),
 			Time:         time.Duration(cfg.Int("script-max-time")) * time.Millisecond,
+			CallDepth:    int(cfg.Int("lua-max-call-depth")),
+			TableDepth:   int(cfg.Int("lua-max-table-depth")),
 		},
 		KeepOnError: !cfg.Bool("script-error-rollback"),
 		Libraries: scripting.LibraryBounds{

@@ -93,6 +93,7 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fail(stderr, err, "")
 		return exitFailed
 	}
+	r.scripts.Engine().SetOthers(s.Store().UsedMemory)
 	if err := r.loadModules(cfg, s.Engine().Table); err != nil {
 		fail(stderr, err, "see docs/PLUGINS.md for what a module must be")
 		s.Close(0)

@@ -233,6 +233,18 @@ func scriptDirectives() []Directive {
 			Summary: "Lua instructions that one call of a script may execute before it is ended and rolled back; 0 is no limit.",
 		},
 		{
+			Name: "lua-max-total-memory", Group: g, Kind: Memory, Default: "1073741824", Min: 1 << 20, Max: maxInt64, Mutable: true,
+			Summary: "Bytes that the Lua values of all running scripts may take together; beyond it the script that has taken the most is ended and rolled back.",
+		},
+		{
+			Name: "lua-max-call-depth", Group: g, Kind: Int, Default: "8192", Min: 200, Max: 20000, Mutable: true,
+			Summary: "Calls of Lua functions that may nest in a script; beyond it the script has the error of a stack overflow. Protected calls, coroutines and functions that C calls back nest at most 200 deep, as in Redis.",
+		},
+		{
+			Name: "lua-max-table-depth", Group: g, Kind: Int, Default: "1000", Min: 16, Max: 10000, Mutable: true,
+			Summary: "How deep the tables may nest that a script returns; what is deeper becomes an error in its place. cjson and cmsgpack have bounds of their own, as in Redis: cjson.encode_max_depth and cjson.decode_max_depth, 1000 unless a script sets them, and never above 8,000.",
+		},
+		{
 			Name: "script-cache-max-entries", Group: g, Kind: Int, Default: "10000", Min: 1, Max: maxInt32, Mutable: true,
 			Summary: "Scripts kept for EVALSHA; beyond it those that only EVAL brought leave first, then those of SCRIPT LOAD, the longest unused one before the others. One that a queued EVALSHA names stays.",
 		},

@@ -17,6 +17,33 @@ type Limits struct {
 	Memory int64
 	// Time from the start of the run after which a script is stopped; 0 is no bound.
 	Time time.Duration
+	// CallDepth is how deep calls of Lua functions may nest; 0 is 8192.
+	CallDepth int
+	// TableDepth is how deep tables may nest that are made into a reply, or a reply
+	// that is made into tables; 0 is 1000.
+	TableDepth int
+}
+
+// The bounds of nesting when they are not set.
+const (
+	DefaultCallDepth  = 8192
+	DefaultTableDepth = 1000
+)
+
+// Calls is CallDepth or its default.
+func (l *Limits) Calls() int {
+	if l.CallDepth <= 0 {
+		return DefaultCallDepth
+	}
+	return l.CallDepth
+}
+
+// Tables is TableDepth or its default.
+func (l *Limits) Tables() int {
+	if l.TableDepth <= 0 {
+		return DefaultTableDepth
+	}
+	return l.TableDepth
 }
 
 const (
@@ -43,7 +70,12 @@ var (
 
 // Exhausted tells whether an account ended for want of instructions, memory or time.
 func Exhausted(stop error) bool {
-	return errors.Is(stop, ErrInstructions) || errors.Is(stop, ErrMemory) || errors.Is(stop, ErrTime)
+	for _, err := range []error{ErrInstructions, ErrMemory, ErrTime, ErrPool} {
+		if errors.Is(stop, err) {
+			return true
+		}
+	}
+	return false
 }
 
 // Terms are what a run may use, and who may end it.
@@ -54,6 +86,10 @@ type Terms struct {
 	PerInstruction int64
 	Now            func() time.Time
 	Heap           func() HeapSample
+	// Pool, when set, counts the run with the others, once it has allocated much
+	// or runs long; it may end Run, which then sets Kill.
+	Pool *Pool
+	Run  Killer
 	// Kill, when it holds a reason, ends the run with it.
 	Kill *atomic.Pointer[error]
 	// Done, when it is closed, ends the run with Gone.
@@ -67,6 +103,9 @@ type Terms struct {
 	Short   int64
 	Promote func() error
 }
+
+// Killer is a run that can be ended from any goroutine.
+type Killer interface{ Kill(reason error) }
 
 // Account counts what one run uses. It belongs to the run's goroutine.
 type Account struct {
@@ -90,6 +129,10 @@ type Account struct {
 	lastCheck time.Time
 	long      bool
 	release   func()
+
+	share   *share
+	counted int64 // of Mem, what the pool knows
+	steps   int64 // of Mem, what instructions are taken to have allocated since then
 }
 
 // Begin opens the account of a run.
@@ -138,6 +181,10 @@ func (a *Account) End() {
 		a.release()
 		a.release = nil
 	}
+	if a.share != nil {
+		a.terms.Pool.leave(a.share)
+		a.share = nil
+	}
 	a.terms = Terms{Limits: a.terms.Limits}
 }
 
@@ -183,6 +230,9 @@ func (a *Account) Alloc(n int) bool {
 			a.used += int64(a.quantum - a.Left)
 			a.quantum, a.Left = q, q
 		}
+		if a.terms.Short == 0 && !a.count() {
+			return a.Check()
+		}
 	}
 	if a.Mem >= a.memNext {
 		return a.Check()
@@ -201,6 +251,7 @@ func (a *Account) look() {
 	spent := a.quantum - a.Left
 	a.used += int64(spent)
 	a.Mem += int64(spent) * t.PerInstruction
+	a.steps += int64(spent) * t.PerInstruction
 	a.quantum = min(a.quantum*2, checkEvery)
 	defer func() {
 		if a.Stop != nil {
@@ -215,11 +266,8 @@ func (a *Account) look() {
 		}
 		a.quantum = int(min(int64(a.quantum), limit-a.used))
 	}
-	if t.Kill != nil {
-		if reason := t.Kill.Load(); reason != nil {
-			a.Stop = *reason
-			return
-		}
+	if a.killed() {
+		return
 	}
 	select {
 	case <-t.Done:
@@ -241,7 +289,11 @@ func (a *Account) look() {
 		a.Stop = ErrTime
 		return
 	}
-	if !a.long && elapsed >= LongAfter {
+	long := !a.long && elapsed >= LongAfter
+	if (long || a.share != nil || a.Mem >= firstLook) && !a.count() && a.killed() {
+		return
+	}
+	if long {
 		a.long = true
 		if t.LongRunning != nil {
 			release, err := t.LongRunning()
@@ -253,6 +305,36 @@ func (a *Account) look() {
 		}
 	}
 	a.lookAtMemory()
+	a.counted = min(a.counted, a.Mem) // it may have been settled
+}
+
+// killed takes over the reason why the run was ended by another.
+func (a *Account) killed() bool {
+	if a.terms.Kill == nil {
+		return false
+	}
+	reason := a.terms.Kill.Load()
+	if reason != nil {
+		a.Stop = *reason
+	}
+	return reason != nil
+}
+
+// count tells the pool what was allocated since the last time. It returns false
+// when the run may have been ended for it.
+func (a *Account) count() bool {
+	t := &a.terms
+	if t.Pool == nil {
+		return true
+	}
+	if a.share == nil {
+		a.share = t.Pool.join(t.Run)
+	}
+	grown := max(a.Mem-a.counted, 0)
+	steps := min(a.steps, grown)
+	a.counted, a.steps = a.Mem, 0
+	t.Pool.grow(a.share, grown-steps, steps)
+	return t.Kill == nil || t.Kill.Load() == nil
 }
 
 // lookAtMemory compares the account with the heap once it is large. What the
