@@ -93,7 +93,7 @@ func AppendArgument(b []byte, f float64) []byte {
 	return b
 }
 
-// AppendG is C's %.<prec>g; alt keeps trailing zeros, as with the flag #.
+// AppendG is C's %.<prec>g; alt keeps trailing zeros and the point, as with the flag #.
 func AppendG(b []byte, f float64, prec int, alt bool) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -123,12 +123,18 @@ func AppendG(b []byte, f float64, prec int, alt bool) []byte {
 			mant = trimZeros(mant)
 		}
 		b = append(b, mant...)
+		if alt && prec == 1 {
+			b = append(b, '.')
+		}
 		return append(b, e[mark:]...)
 	}
 	start := len(b)
 	b = strconv.AppendFloat(b, f, 'f', prec-1-exp, 64)
-	if !alt {
+	switch {
+	case !alt:
 		b = b[:start+len(trimZeros(b[start:]))]
+	case exp == prec-1:
+		b = append(b, '.')
 	}
 	return b
 }

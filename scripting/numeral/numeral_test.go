@@ -87,3 +87,26 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestAppendG(t *testing.T) {
+	for _, tc := range []struct {
+		f         float64
+		prec      int
+		want, alt string
+	}{
+		{574514.3, 5, "5.7451e+05", "5.7451e+05"},
+		{65535, 1, "7e+04", "7.e+04"},
+		{283405.9, 6, "283406", "283406."},
+		{1.5, 3, "1.5", "1.50"},
+		{0, 0, "0", "0."},
+		{100, 6, "100", "100.000"},
+		{1e-5, 2, "1e-05", "1.0e-05"},
+	} {
+		if got := string(AppendG(nil, tc.f, tc.prec, false)); got != tc.want {
+			t.Errorf("%%.%dg of %v is %q, want %q", tc.prec, tc.f, got, tc.want)
+		}
+		if got := string(AppendG(nil, tc.f, tc.prec, true)); got != tc.alt {
+			t.Errorf("%%#.%dg of %v is %q, want %q", tc.prec, tc.f, got, tc.alt)
+		}
+	}
+}
