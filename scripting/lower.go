@@ -34,6 +34,16 @@ func (lo *lowering) call(line int, fn lua.LGFunction, args ...ast.Expr) *ast.Fun
 	return at(&ast.FuncCallExpr{Func: callee, Args: args}, line, line)
 }
 
+// single cuts a call, or the dots of a vararg, to one value.
+func single(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+}
+
 // value is like call, cut to one result.
 func (lo *lowering) value(line int, fn lua.LGFunction, args ...ast.Expr) ast.Expr {
 	e := lo.call(line, fn, args...)
@@ -181,12 +191,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		t := s.Lhs[0].(*ast.AttrGetExpr)
 		op := lo.operand(t.Object)
 		val := s.Rhs[0]
-		if call, ok := val.(*ast.FuncCallExpr); ok {
-			call.AdjustRet = true
-		}
-		if dots, ok := val.(*ast.Comma3Expr); ok {
-			dots.AdjustRet = true
-		}
+		single(val)
 		if lo.appends(t) && quiet(val) {
 			args := []ast.Expr{lo.object(t.Object), lo.expr(val)}
 			return at(&ast.FuncCallStmt{Expr: lo.call(line, appendSite(op), args...)}, line, s.LastLine())
@@ -382,19 +387,17 @@ func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
 			}
 		}
 	}
-	for _, side := range []ast.Expr{x.Lhs, x.Rhs} {
-		switch e := side.(type) {
-		case *ast.FuncCallExpr:
-			e.AdjustRet = true
-		case *ast.Comma3Expr:
-			e.AdjustRet = true
-		}
-	}
+	single(x.Lhs)
+	single(x.Rhs)
 	return lo.value(x.Line(), arithmeticSite(fn, event, a, b), lo.expr(x.Lhs), lo.expr(x.Rhs))
 }
 
 func (lo *lowering) table(t *ast.TableExpr) {
 	for _, f := range t.Fields {
+		if f.Key != nil {
+			// In {1, k = f()} gopher-lua would append f's results to the array too.
+			single(f.Value)
+		}
 		f.Value = lo.expr(f.Value)
 		if f.Key == nil {
 			continue
@@ -419,12 +422,7 @@ func (lo *lowering) concat(x *ast.StringConcatOpExpr) ast.Expr {
 			e = c.Lhs
 		}
 		ops = append(ops, lo.operand(e))
-		if call, isCall := e.(*ast.FuncCallExpr); isCall {
-			call.AdjustRet = true
-		}
-		if dots, isDots := e.(*ast.Comma3Expr); isDots {
-			dots.AdjustRet = true
-		}
+		single(e)
 		args = append(args, lo.expr(e))
 		if !ok {
 			break

@@ -558,12 +558,7 @@ func (p *parser) suffixed() (ast.Expr, exprKind) {
 		p.next()
 		e = p.expr()
 		p.match(')', '(', line)
-		switch x := e.(type) { // parentheses cut a list of values to one
-		case *ast.FuncCallExpr:
-			x.AdjustRet = true
-		case *ast.Comma3Expr:
-			x.AdjustRet = true
-		}
+		single(e) // parentheses cut a list of values to one
 	default:
 		p.fail("unexpected symbol")
 	}

@@ -71,7 +71,7 @@ func (e *encoder) value(v value.Value, depth, slots int) error {
 
 // arrayLength is how many elements t has as an array, at most 0 for an object.
 func (e *encoder) arrayLength(t *value.Table) (int, error) {
-	largest, items := int32(0), int32(0) // C's int, with its overflow
+	largest, items := int32(0), int32(0) // C's int, whose product below overflows
 	for at, k, _ := t.NextAt(0); !k.IsNil(); at, k, _ = t.NextAt(at) {
 		if !k.IsNumber() {
 			return -1, nil
@@ -80,12 +80,12 @@ func (e *encoder) arrayLength(t *value.Table) (int, error) {
 		if !(f >= 1) || math.Floor(f) != f {
 			return -1, nil
 		}
-		if f > float64(largest) {
-			largest = math.MinInt32 // what x86-64 makes of a double that is too large
-			if f <= math.MaxInt32 {
-				largest = int32(f)
-			}
+		if f > math.MaxInt32 {
+			// Redis's int overflows: alone such a key makes an object, beside
+			// others it may get lost.
+			return -1, nil
 		}
+		largest = max(largest, int32(f))
 		if items++; items&1023 == 0 {
 			e.c.pay(1024)
 		}

@@ -191,6 +191,7 @@ func isHex(c byte) bool { return isDigit(c) || c|0x20-'a' < 6 }
 // ParseBase is C's strtoul, whose result wraps around for a minus sign and
 // saturates when it is too large.
 func ParseBase(s string, base int) (float64, bool) {
+	s, _, _ = strings.Cut(s, "\x00")
 	s = strings.Trim(s, " \t\n\v\f\r")
 	neg := false
 	if s != "" && (s[0] == '-' || s[0] == '+') {
