@@ -207,9 +207,11 @@ func FuzzRestore(f *testing.F) {
 	for _, s := range []string{"\xf5\xc3\x05\x20#!lua", "\xf5\x80\x00\x00\x00\x05#!lua", "\xf6\x01x", "\xf5\xc0\x01", "\xf5\x81", "\x00\x01x"} {
 		f.Add([]byte(s), true)
 	}
+	r := newRoom(f, Settings{Limits: Limits{Instructions: 10_000, Memory: 4 << 20}, Libraries: LibraryBounds{Libraries: 4, Functions: 8, Bytes: 1 << 20}})
 	f.Fuzz(func(t *testing.T, payload []byte, sealed bool) {
-		r := newRoom(t, Settings{Limits: Limits{Instructions: 10_000, Memory: 4 << 20}, Libraries: LibraryBounds{Libraries: 4, Functions: 8, Bytes: 1 << 20}})
+		r := &room{t, r.runner, r.engine}
 		c := r.client()
+		c.expect("+OK", "FUNCTION", "FLUSH")
 		c.load("kept", "redis.register_function('kept', function() return 'kept' end)")
 		before := c.do("FUNCTION", "LIST", "WITHCODE")
 		if sealed {
