@@ -208,7 +208,7 @@ func (in *instance) callee(argv [][]byte) (spec *command.Spec, problem string) {
 // runsScript tells the commands that run a script from others that a script may
 // not call: they are a savepoint as any command is.
 func runsScript(s *command.Spec) bool {
-	return s.AllCategories()&command.CatScripting != 0 && s.Access == command.Locked
+	return s.AllCategories()&command.CatScripting != 0 && len(s.Keys) != 0
 }
 
 // exec runs a command in the transaction of the call. It returns false if one

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -22,6 +23,8 @@ func (h *Host) Commands() []*command.Spec {
 			"    End the calls of a module that are under way, and undo them.",
 			"LOAD <path> [sha256:<digest>] [<arg> ...]",
 			"    Load a module library from <path>, passing to it any optional arguments.",
+			"LOADEX <path> [sha256:<digest>] [[CONFIG NAME VALUE]...] [ARGS ...]",
+			"    Load a module library from <path>, while passing it module configurations and optional arguments.",
 			"RELOAD <name> [<path>]",
 			"    Put the module's file, as it is now, in the place of the module.",
 			"UNLOAD <name>",
@@ -43,6 +46,12 @@ func (h *Host) Commands() []*command.Spec {
 				Name: "load", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
 				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [sha256:digest] [arg [arg ...]]",
+				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded.",
+			},
+			{
+				Name: "loadex", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadExCommand,
+				Group: "server", Since: "7.0.0", Complexity: "O(1)",
+				Summary: "Loads a WebAssembly module with values for its parameters.", Syntax: "path [sha256:digest] [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
 				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded.",
 			},
 			{
@@ -74,7 +83,7 @@ func (h *Host) list(c *command.Call) {
 	r := c.Reply
 	r.Array(len(loaded))
 	for _, m := range loaded {
-		r.Map(4)
+		r.Map(6)
 		r.BulkString("name")
 		r.BulkString(m.Name)
 		r.BulkString("ver")
@@ -82,11 +91,53 @@ func (h *Host) list(c *command.Call) {
 		r.BulkString("path")
 		r.BulkString(m.Path)
 		r.BulkString("args")
-		r.Array(len(m.Args))
-		for _, a := range m.Args {
-			r.BulkString(a)
+		words(r, m.Args)
+		r.BulkString("capabilities")
+		words(r, m.Capabilities)
+		r.BulkString("withheld")
+		words(r, m.Withheld)
+	}
+}
+
+func words(r command.Reply, list []string) {
+	r.Array(len(list))
+	for _, s := range list {
+		r.BulkString(s)
+	}
+}
+
+// loadExCommand is MODULE LOADEX: path, then CONFIG name value any number of
+// times, then ARGS and the rest.
+func (h *Host) loadExCommand(c *command.Call) {
+	if !h.allowed(c) {
+		return
+	}
+	l := Loading{Path: string(c.Args[2]), Config: make(map[string]string)}
+	for i := 3; i < len(c.Args); i++ {
+		switch {
+		case c.Is(i, "config") && i+2 < len(c.Args):
+			name := strings.ToLower(string(c.Args[i+1]))
+			if _, twice := l.Config[name]; twice {
+				c.Err("ERR Error loading the extension: " + name + " is given twice")
+				return
+			}
+			l.Config[name] = string(c.Args[i+2])
+			i += 2
+		case c.Is(i, "args"):
+			l.Args = texts(c.Args[i+1:])
+			i = len(c.Args)
+		case i == 3 && strings.HasPrefix(string(c.Args[i]), digestPrefix):
+			l.Digest = string(c.Args[i])
+		default:
+			c.Err(command.ErrSyntax)
+			return
 		}
 	}
+	if err := h.Load(c.E.Table, l); err != nil {
+		h.refused(c, err)
+		return
+	}
+	c.OK()
 }
 
 func (h *Host) loadCommand(c *command.Call) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,11 @@ type guest struct {
 	init     string   // body of lk_init
 	commands []string // names; the first has id 1, and so on; default H.RUN
 	limits   map[string]int
+	exports  string         // more of them
+	caps     map[string]any // capabilities, beside or instead of those below
+	config   []any          // parameters
+	readonly []string       // those of commands that are readonly
+	data     string         // at 256
 }
 
 // calls is the body of a command that replies how many commands its instance
@@ -59,7 +65,8 @@ func (g guest) build(t testing.TB) string {
 (func (export "lk_abi") (result i32) (i32.const 1))
 (func (export "lk_init") (result i32) ` + or(g.init, "(i32.const 0)") + `)
 (func (export "lk_arena") (param $size i32) (result i32) ` + or(g.arena, "(i32.const 1024)") + `)
-` + g.funcs + `
+` + g.funcs + g.exports + `
+(data (i32.const 256) "` + g.data + `")
 (func (export "lk_command") (param $id i32) (param $argc i32) (param $frame i32) (result i32)
 	(local $i i32)
 	(global.set $calls (i32.add (global.get $calls) (i32.const 1)))
@@ -78,13 +85,22 @@ func (g guest) build(t testing.TB) string {
 			"keys": object{"first": 1, "last": 1, "step": 1}, "summary": "Is hostile.",
 		})
 	}
+	for i := range commands {
+		if name, _ := commands[i]["name"].(string); slices.Contains(g.readonly, name) {
+			commands[i]["flags"] = []string{"readonly"}
+		}
+	}
+	caps := object{"read": []string{"k", "r:", "o"}, "write": []string{"k", "o"}}
+	for name, v := range g.caps {
+		caps[name] = v
+	}
 	limits := map[string]int{"instances": 1}
 	for name, n := range g.limits {
 		limits[name] = n
 	}
 	man, err := json.Marshal(object{
 		"name": "h", "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
-		"capabilities": object{"read": []string{"k", "r:", "o"}, "write": []string{"k", "o"}}, "limits": limits,
+		"capabilities": caps, "limits": limits, "config": append([]any{}, g.config...),
 	})
 	if err != nil {
 		t.Fatal(err)

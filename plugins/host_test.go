@@ -25,8 +25,13 @@ type bench struct {
 
 func newBench(t testing.TB, opt plugins.Options) *bench {
 	t.Helper()
+	return newBenchOn(t, opt, nil)
+}
+
+func newBenchOn(t testing.TB, opt plugins.Options, clock store.Clock) *bench {
+	t.Helper()
 	log := &store.MemoryLog{Keep: true}
-	st, err := store.New(store.Options{Log: log})
+	st, err := store.New(store.Options{Log: log, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +53,7 @@ func newBench(t testing.TB, opt plugins.Options) *bench {
 	}
 	b := &bench{t: t, eng: &command.Engine{Table: table, Store: st, Log: opt.Log}, host: host, log: log}
 	b.eng.SlowAfter.Store(-1)
+	host.Attach(b.eng)
 	b.sess.Tx, b.sess.Proto = st.NewTx(), 2
 	return b
 }

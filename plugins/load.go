@@ -29,8 +29,8 @@ type Loading struct {
 	Digest string
 	// Args are handed to the module's lk_init.
 	Args []string
-	// Config are values for the module's parameters, by their names without the
-	// module's. They win over what the server's configuration says.
+	// Config are values for the module's parameters, by their names in lower case,
+	// such as "limiter.burst". They win over what the server's configuration says.
 	Config map[string]string
 }
 

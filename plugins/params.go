@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
@@ -52,8 +53,8 @@ func (m *module) param(name string) (string, bool) {
 func (m *module) addParams(given map[string]string) error {
 	config := m.man.Config
 	for name := range given {
-		if !slices.ContainsFunc(config, func(p manifest.Param) bool { return p.Name == name }) {
-			return fmt.Errorf("the module has no parameter %q", name)
+		if !slices.ContainsFunc(config, func(p manifest.Param) bool { return strings.ToLower(m.man.Name+"."+p.Name) == name }) {
+			return fmt.Errorf("found a value for %q, wanted one of the module's parameters: %s", name, m.parameters())
 		}
 	}
 	m.params = params{names: make([]string, len(config)), values: make([]atomic.Pointer[string], len(config))}
@@ -67,7 +68,7 @@ func (m *module) addParams(given map[string]string) error {
 			Values: p.Values, Immutable: p.Immutable, Summary: p.Summary,
 			Changed: func(v string) { m.params.values[i].Store(&v) },
 		}
-		if v, ok := given[p.Name]; ok {
+		if v, ok := given[strings.ToLower(s.Name)]; ok {
 			s.Given = &v
 		}
 		switch {
@@ -86,6 +87,18 @@ func (m *module) addParams(given map[string]string) error {
 	return nil
 }
 
+// parameters are the names of the module's parameters, in words.
+func (m *module) parameters() string {
+	var names []string
+	for _, p := range m.man.Config {
+		names = append(names, m.man.Name+"."+p.Name)
+	}
+	if names == nil {
+		return "none, it has no parameters"
+	}
+	return strings.Join(names, ", ")
+}
+
 // removeParams forgets the first n parameters.
 func (m *module) removeParams(n int) {
 	if m.host.opt.Settings == nil {
@@ -102,7 +115,7 @@ func (m *module) takeParams(old *module) error {
 	given := make(map[string]string)
 	for i, name := range old.params.names {
 		if slices.ContainsFunc(m.man.Config, func(p manifest.Param) bool { return p.Name == name && p.Default != *old.params.values[i].Load() }) {
-			given[name] = *old.params.values[i].Load()
+			given[strings.ToLower(m.man.Name+"."+name)] = *old.params.values[i].Load()
 		}
 	}
 	old.removeParams(len(old.params.names))
@@ -112,7 +125,7 @@ func (m *module) takeParams(old *module) error {
 	}
 	values := make(map[string]string)
 	for i, name := range old.params.names {
-		values[name] = *old.params.values[i].Load()
+		values[strings.ToLower(m.man.Name+"."+name)] = *old.params.values[i].Load()
 	}
 	return errors.Join(err, old.addParams(values))
 }

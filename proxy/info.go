@@ -198,9 +198,16 @@ func (h *hub) sizes() (channels, patterns, shard int) {
 func (s *Server) infoModules(t *infoText) {
 	for _, m := range s.modules() {
 		t.str("module", "name="+safeField(m.Name)+",ver="+strconv.Itoa(m.Version)+",api=1,filters=0,usedby=[],using=[],options=[]")
-		t.str("latchkey_module_"+safeField(m.Name), fmt.Sprintf("calls=%d,errors=%d,traps=%d,running=%d,instances=%d,memory=%d",
-			m.Calls, m.Errors, m.Traps, m.Running, m.Instances, m.MemoryBytes))
+		t.str("latchkey_module_"+safeField(m.Name), fmt.Sprintf("calls=%d,errors=%d,traps=%d,running=%d,instances=%d,memory=%d,waiting=%d,timers=%d,queued=%d,delivered=%d,dropped=%d,disabled=%d",
+			m.Calls, m.Errors, m.Traps, m.Running, m.Instances, m.MemoryBytes, m.Waiting, m.Timers, m.Queued, m.Delivered, m.Dropped, oneIf(m.Disabled)))
 	}
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // infoScriptstats is latchkey's own section: what the author of a script may want

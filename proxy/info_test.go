@@ -228,7 +228,7 @@ func TestInfoOfTheRooms(t *testing.T) {
 		"script_abc":                      "undeclared_keys=1,reruns=2,rollbacks=3,kills=4",
 		"script_a_b":                      "undeclared_keys=0,reruns=0,rollbacks=0,kills=1",
 		"module":                          "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
-		"latchkey_module_limiter":         "calls=9,errors=3,traps=1,running=2,instances=4,memory=65536",
+		"latchkey_module_limiter":         "calls=9,errors=3,traps=1,running=2,instances=4,memory=65536,waiting=0,timers=0,queued=0,delivered=0,dropped=0,disabled=0",
 	} {
 		if got := infoField(t, text, name); got != want {
 			t.Errorf("INFO says %s:%s, want %s", name, got, want)

@@ -13,6 +13,11 @@ type Module struct {
 	Running              int   // calls under way
 	Instances            int
 	MemoryBytes          int64 // of linear memory, of all instances
+
+	Delivered, Dropped int64 // timers, events and ends of clients
+	Queued, Timers     int   // to be delivered
+	Waiting            int64 // clients that wait in its commands
+	Disabled           bool
 }
 
 // modules are the loaded modules.

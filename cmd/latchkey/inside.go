@@ -33,7 +33,7 @@ func serveInside(directives []string, log io.Writer) (addr string, stop func(), 
 		s.Close(time.Second)
 		r.close()
 	}
-	if err := r.loadModules(cfg, s.Engine().Table); err != nil {
+	if err := r.loadModules(cfg, s.Engine()); err != nil {
 		stop()
 		return "", nil, err
 	}

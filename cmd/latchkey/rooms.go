@@ -44,6 +44,8 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		MaxTime:      time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond,
 		MaxPages:     int(cfg.Int("plugin-max-memory-pages")),
 		MaxInstances: int(cfg.Int("plugin-max-instances")),
+		Withheld:     withheld(cfg),
+		Settings:     moduleSettings{cfg},
 		CacheDir:     pluginCache(cfg),
 		Compile:      plugin.Child(int(cfg.Int("plugin-max-memory-pages"))),
 	})
@@ -78,6 +80,13 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		})
 	}
 	r.keepScripts(cfg, log)
+	failures := func(_, _ string) error {
+		host.SetMaxFailures(int(cfg.Int("plugin-max-failures")), time.Duration(cfg.Int("plugin-failure-window"))*time.Millisecond)
+		return nil
+	}
+	failures("", "")
+	cfg.OnChange("plugin-max-failures", failures)
+	cfg.OnChange("plugin-failure-window", failures)
 	cfg.OnChange("plugin-max-time", func(_, _ string) error {
 		host.SetMaxTime(time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond)
 		return nil
@@ -165,6 +174,7 @@ func (r *rooms) modules() []proxy.Module {
 		out = append(out, proxy.Module{
 			Name: m.Name, Version: m.Version, Path: m.Path, Args: m.Args,
 			Calls: m.Calls, Errors: m.Errors, Traps: m.Traps, Running: m.Running, Instances: m.Instances, MemoryBytes: m.MemoryBytes,
+			Delivered: m.Delivered, Dropped: m.Dropped, Queued: m.Queued, Timers: m.Timers, Waiting: m.Waiting, Disabled: m.Disabled != "",
 		})
 	}
 	return out
@@ -191,10 +201,12 @@ func (r *rooms) scriptTally() []proxy.ScriptCounts {
 	return out
 }
 
-// loadModules loads what loadmodule names.
-func (r *rooms) loadModules(cfg *config.Config, t *command.Table) error {
+// loadModules loads what loadmodule names, and has the engine's events told to
+// modules from now on.
+func (r *rooms) loadModules(cfg *config.Config, e *command.Engine) error {
+	r.plugins.Attach(e)
 	for _, line := range cfg.Lines("loadmodule") {
-		if err := r.plugins.Load(t, plugins.ParseLoading(line)); err != nil {
+		if err := r.plugins.Load(e.Table, plugins.ParseLoading(line)); err != nil {
 			return fmt.Errorf("loadmodule: %w", err)
 		}
 	}

@@ -242,8 +242,9 @@ func (c *Config) OnChange(name string, f func(old, new string) error) {
 }
 
 // Register adds a module's setting, named module.parameter, to the table: CONFIG GET and SET know it from then on.
-// A value that the sources gave is taken. It must not be of kind Lines, nor Unsupported.
-func (c *Config) Register(d Directive) error {
+// A value that is given here is taken, otherwise one that the sources gave. It must not be of kind Lines, nor
+// Unsupported.
+func (c *Config) Register(d Directive, given ...string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d.Name = strings.ToLower(d.Name)
@@ -257,10 +258,14 @@ func (c *Config) Register(d Directive) error {
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
-	if given, ok := c.moduleSettings[d.Name]; ok {
-		v, err := d.parse(given.args, e.initial)
+	source, ok := c.moduleSettings[d.Name]
+	if len(given) > 0 {
+		source, ok = moduleSetting{args: given}, true
+	}
+	if ok {
+		v, err := d.parse(source.args, e.initial)
 		if err != nil {
-			return &Error{Origin: given.origin, Directive: d.Name, Reason: err.Error(), Suggestion: "it takes " + d.Takes()}
+			return &Error{Origin: source.origin, Directive: d.Name, Reason: err.Error(), Suggestion: "it takes " + d.Takes()}
 		}
 		e.value.Store(v)
 	}

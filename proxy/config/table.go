@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -291,6 +292,19 @@ func pluginDirectives() []Directive {
 			Summary: "Milliseconds that one call of a plugin command may take before it is ended and rolled back. There is always a limit, because others wait for the keys of the call.",
 		},
 		{
+			Name: "plugin-max-failures", Group: g, Kind: Int, Default: "100", Min: 0, Max: maxInt32, Mutable: true,
+			Summary: "Traps of one module within plugin-failure-window after which it is disabled: its commands answer -PLUGINDISABLED until MODULE RELOAD. A trap is the end of a guest that ran out of time, fuel or memory, or that is wrong. 0 never.",
+		},
+		{
+			Name: "plugin-failure-window", Group: g, Kind: Int, Default: "60000", Min: 1, Max: maxInt32, Mutable: true,
+			Summary: "Milliseconds within which the traps of a module count for plugin-max-failures.",
+		},
+		{
+			Name: "plugin-deny", Group: g, Kind: Lines, Min: 2, Max: maxWords, Repeatable: true,
+			Summary: "Capabilities withheld from a module when it is loaded, whatever its manifest asks for: its name, or * for all, and any of read, write, commands, timers, events, state, block and clients. One line per module.",
+			line:    checkDeny,
+		},
+		{
 			Name: "plugin-max-memory-pages", Group: g, Kind: Int, Default: "256", Min: 1, Max: 65536,
 			Summary: "Pages of 64 KiB that one instance's linear memory may grow to; the default is 16 MiB.",
 		},
@@ -300,6 +314,18 @@ func pluginDirectives() []Directive {
 		},
 	}
 }
+
+// checkDeny refuses a line of plugin-deny that names no capability.
+func checkDeny(args []string) string {
+	for _, name := range args[1:] {
+		if !slices.Contains(capabilities, name) {
+			return "\"" + name + "\" is no capability; they are " + strings.Join(capabilities, ", ")
+		}
+	}
+	return ""
+}
+
+var capabilities = []string{"read", "write", "commands", "timers", "events", "state", "block", "clients"}
 
 func memoryDirectives() []Directive {
 	const g = groupMemory
