@@ -35,6 +35,8 @@ test: needs test-main test-nested race ## run all tests; what needs a program th
 
 test-main:
 	$(GO) test ./...
+	@# Clients are served by event loops where there are any; once more, by goroutines.
+	LATCHKEY_EVENT_LOOPS=0 $(GO) test -count 1 ./proxy ./proxy/histories
 
 test-nested:
 	@set -e; for m in $(NESTED); do \

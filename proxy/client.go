@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/proxy/netloop"
 	"github.com/latchkey-proxy/latchkey/proxy/resp"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
@@ -22,16 +22,23 @@ const flushAt = 64 << 10
 // or MULTI could name a large value a million times.
 const maxReply = 1 << 30
 
-// client is one connection. Its goroutine owns it, but for the fields that say
-// otherwise.
+// client is one connection. The goroutine that serves it owns it, but for the
+// fields that say otherwise. That is one of its own, or whichever runs the event
+// loop that it is on (turn.go).
 type client struct {
 	s    *Server
 	id   int64
 	conn net.Conn
-	r    *resp.Reader
-	w    resp.Writer
-	lim  resp.Limits
-	out  output
+	// loop is conn if an event loop serves it, else nil.
+	loop *netloop.Conn
+	// watching is set while another goroutine reads ahead; see socketWatch.
+	watching bool
+	midBatch bool // the next command belongs to the batch that has begun
+	touched  int  // commands ahead whose keys were touched
+	r        *resp.Reader
+	w        resp.Writer
+	lim      resp.Limits
+	out      output
 	// query is what the client holds of Server.queryMemory.
 	query atomic.Int64
 	sess  command.Session
@@ -106,6 +113,7 @@ const (
 
 func newClient(s *Server, conn net.Conn) *client {
 	c := &client{s: s, id: s.clients.nextID(), conn: conn, created: time.Now(), done: make(chan struct{}), user: "default"}
+	c.loop, _ = conn.(*netloop.Conn)
 	c.lastUsed.Store(c.created.Unix())
 	c.lim.Grow = c.growQuery
 	c.r = resp.NewReader(countingReader{c}, &c.lim)
@@ -128,10 +136,15 @@ func newClient(s *Server, conn net.Conn) *client {
 // countingReader counts what comes in.
 type countingReader struct{ c *client }
 
-func (r countingReader) Read(p []byte) (int, error) {
-	n, err := r.c.conn.Read(p)
+func (r countingReader) Read(p []byte) (n int, err error) {
+	c := r.c
+	if c.loop != nil && !c.watching {
+		n, err = c.loop.TryRead(p)
+	} else {
+		n, err = c.conn.Read(p)
+	}
 	if n > 0 {
-		r.c.s.stats.netIn.Add(int64(n))
+		c.s.stats.netIn.Add(int64(n))
 	}
 	return n, err
 }
@@ -156,48 +169,6 @@ func (c *client) User() string {
 // Addr is the client's address as CLIENT LIST shows it.
 func (c *client) Addr() string { return showAddr(c.conn.RemoteAddr(), c.conn.LocalAddr()) }
 
-// serve reads, executes and answers until the connection ends.
-func (c *client) serve() {
-	defer c.close()
-	defer c.survive()
-	fresh := true // the next command begins a batch
-	touched := 0  // commands ahead whose keys were touched
-	for {
-		if fresh && c.draining.Load() {
-			return
-		}
-		args, frame, err := c.r.Next()
-		if err != nil {
-			c.readFailed(err)
-			return
-		}
-		if fresh {
-			c.beginBatch()
-			fresh = false
-			touched = 0
-		}
-		if touched--; touched < 0 {
-			touched = c.touchAhead(args)
-		}
-		c.execute(args, frame)
-		if c.quitting {
-			c.flush()
-			return
-		}
-		if !c.r.Buffered() {
-			if c.endBatch() != nil {
-				return
-			}
-			fresh = true
-		} else if c.w.Len() >= flushAt || len(c.forwards) >= maxForwards {
-			if c.flush() != nil {
-				return
-			}
-			c.sess.BeginBatch()
-		}
-	}
-}
-
 // touchAhead brings closer what this command and those behind it in the pipeline
 // will look at, and returns how many commands ahead that covers.
 func (c *client) touchAhead(args [][]byte) int {
@@ -218,36 +189,6 @@ func (c *client) touchAhead(args [][]byte) int {
 
 // fewestTouched is the number of commands from which on touching pays.
 const fewestTouched = 3
-
-// survive ends this client alone after a panic outside of a handler, such as one
-// in the search for a command's keys. With keys or latches held nobody could let
-// them go: then the process had better end.
-func (c *client) survive() {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if c.sess.Tx.Holds() {
-		panic(p)
-	}
-	c.sess.Tx.Rollback()
-	c.s.log.Error("panic outside of a command; its client was closed", "client", c.id, "panic", p, "stack", string(debug.Stack()))
-}
-
-func (c *client) beginBatch() {
-	c.busy.Store(true)
-	c.s.limits(c)
-	c.wait.Busy = time.Duration(c.s.engine.Busy.Load())
-	c.sess.BeginBatch()
-}
-
-func (c *client) endBatch() error {
-	c.lastUsed.Store(int64(c.s.seconds()))
-	c.snapshot(nil)
-	err := c.flush()
-	c.busy.Store(false)
-	return err
-}
 
 func (c *client) readFailed(err error) {
 	var bad *resp.ProtocolError
@@ -275,6 +216,7 @@ func (c *client) flush() error {
 		return err
 	}
 	if len(c.forwards) != 0 {
+		c.leaveLoop()
 		if err := c.joinForwards(); err != nil {
 			return err
 		}
@@ -330,6 +272,7 @@ func (c *client) sendAhead() {
 // rest is called before the client's goroutine waits in a command with these
 // arguments; unblockable tells whether CLIENT UNBLOCK may end the wait.
 func (c *client) rest(args [][]byte, unblockable bool) func() {
+	c.leaveLoop()
 	c.lastUsed.Store(c.s.seconds())
 	c.snapshot(args)
 	c.setBlocked(true, unblockable)
@@ -368,6 +311,7 @@ func (w *socketWatch) run() {
 	for {
 		w.mu.Lock()
 		stopped := w.stopped
+		w.c.watching = !stopped // the owner reads nothing until ended is closed
 		w.mu.Unlock()
 		if stopped {
 			return
@@ -393,6 +337,7 @@ func (w *socketWatch) stop() {
 	w.mu.Unlock()
 	w.c.conn.SetReadDeadline(time.Unix(1, 0)) // ends the Read under way
 	<-w.ended
+	w.c.watching = false
 	w.c.conn.SetReadDeadline(time.Time{})
 }
 
@@ -411,9 +356,12 @@ func (c *client) kill() {
 func (c *client) drain() {
 	c.draining.Store(true)
 	c.conn.SetReadDeadline(time.Unix(1, 0))
+	if c.loop != nil {
+		c.loop.Poke()
+	}
 }
 
-// close is the end of the client's goroutine.
+// close is the end of the client.
 func (c *client) close() {
 	c.end()
 	c.releaseForwards()
@@ -422,6 +370,9 @@ func (c *client) close() {
 	c.s.monitor.leave(c)
 	c.s.store.Unwatch(&c.watcher)
 	c.sess.FlushStats()
+	if c.out.isShared() {
+		c.leaveLoop() // the writer may take a while
+	}
 	c.out.close()
 	c.conn.Close()
 	c.r.Release()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/latchkey-proxy/latchkey/proxy/netloop"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -207,6 +208,9 @@ func (c *client) overUnix() bool {
 
 // descriptor is the file descriptor of a connection, -1 if it is closed.
 func descriptor(conn net.Conn) int64 {
+	if c, ok := conn.(*netloop.Conn); ok {
+		return int64(c.FD())
+	}
 	fd := int64(-1)
 	if sc, ok := conn.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {

@@ -73,6 +73,7 @@ func (o *output) write(b []byte) error {
 func (o *output) awaitRoom() {
 	for len(o.queue) > queueHigh && !o.closed && !o.done() {
 		o.mu.Unlock()
+		o.c.leaveLoop()
 		select {
 		case <-o.room:
 		case <-o.c.done:
@@ -102,13 +103,28 @@ func (o *output) direct(b []byte) error {
 	if timed {
 		o.c.conn.SetWriteDeadline(time.Now().Add(time.Duration(l.SoftSeconds) * time.Second))
 	}
-	n, err := o.c.conn.Write(b)
+	n, err := o.put(b)
 	if timed {
 		o.c.conn.SetWriteDeadline(time.Time{})
 	}
 	o.c.s.stats.netOut.Add(int64(n))
 	o.pending.Store(0)
 	return err
+}
+
+// put writes all of b to the socket. On an event loop it writes what the socket
+// takes, and waits for the rest beside the loop.
+func (o *output) put(b []byte) (n int, err error) {
+	c := o.c
+	if c.loop != nil {
+		n, err = c.loop.TryWrite(b)
+		if err != nil || n == len(b) {
+			return n, err
+		}
+		c.leaveLoop()
+	}
+	m, err := c.conn.Write(b[n:])
+	return n + m, err
 }
 
 // share makes all output go through the queue from now on. Called by the

@@ -79,6 +79,7 @@ type Server struct {
 	relistening sync.Mutex              // one change of tcp at a time
 	closing     bool
 	serving     sync.WaitGroup // accept loops and clients
+	loops       loops
 	cron        sync.WaitGroup
 	done        chan struct{}
 }
@@ -149,6 +150,7 @@ func (s *Server) Serve(l net.Listener) {
 		return
 	}
 	s.listeners = append(s.listeners, l)
+	s.startLoops()
 	s.serving.Go(func() { s.accept(l) })
 }
 
@@ -212,9 +214,13 @@ func (s *Server) admit(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	c := newClient(s, conn)
+	c := newClient(s, s.loops.take(conn))
 	s.serving.Add(1)
 	s.mu.Unlock()
+	if c.loop != nil {
+		c.loop.Start(c)
+		return
+	}
 	go func() {
 		defer s.serving.Done()
 		c.serve()
@@ -271,6 +277,7 @@ func (s *Server) Close(drain time.Duration) error {
 		s.clients.each(func(c *client) { c.kill() })
 		<-ended
 	}
+	s.loops.close()
 	close(s.done)
 	s.cron.Wait()
 	s.store.Close()

@@ -17,7 +17,7 @@ import (
 // options of the test's own.
 func startServerWith(t testing.TB, o Options, directives ...string) *Server {
 	t.Helper()
-	cfg, err := config.Load(config.ParseArgs(directives, nil))
+	cfg, err := config.Load(config.ParseArgs(append(transport(), directives...), nil))
 	if err != nil {
 		t.Fatalf("directives %q: %v", directives, err)
 	}

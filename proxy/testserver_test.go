@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	osexec "os/exec"
@@ -29,24 +27,17 @@ const testTimeout = 20 * time.Second
 // of the loopback interface, until the test ends.
 func startServer(t testing.TB, families ...[]*command.Spec) *Server {
 	t.Helper()
-	s, err := New(Options{
-		Families: append(command.Families(), families...),
-		Log:      slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
-	if err != nil {
-		t.Fatalf("New: %v", err)
+	return startServerWith(t, Options{Families: families})
+}
+
+// transport are the directives that say how clients are served: event-loops as
+// LATCHKEY_EVENT_LOOPS wants it, so that the same tests can be run on loops and on
+// goroutines (make test does both).
+func transport() []string {
+	if n := os.Getenv("LATCHKEY_EVENT_LOOPS"); n != "" {
+		return []string{"--event-loops", n}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("listen on a free loopback port: %v", err)
-	}
-	s.Serve(l)
-	t.Cleanup(func() {
-		if err := s.Close(time.Second); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return s
+	return nil
 }
 
 // testClient is a connection to a server, the one under test or redis-server.

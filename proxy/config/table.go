@@ -64,6 +64,10 @@ func networkDirectives() []Directive {
 			Summary: "Seconds of silence after which the kernel probes a client's connection; 0 never probes.",
 		},
 		{
+			Name: "event-loops", Group: g, Kind: Int, Default: "-1", Min: -1, Max: 1024,
+			Summary: "Event loops that serve the clients, each on one core at a time; -1 is one for every two cores, 0 gives each client a goroutine of its own. With an upstream, and elsewhere than on Linux (amd64, arm64), it is as 0.",
+		},
+		{
 			Name: "unixsocket", Group: g, Kind: String,
 			Summary: "Path of a Unix domain socket to listen on besides TCP; empty for none.",
 		},

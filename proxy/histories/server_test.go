@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/latchkey-proxy/latchkey/proxy"
+	"github.com/latchkey-proxy/latchkey/proxy/config"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
@@ -51,8 +53,17 @@ const firstMilli = 1_000_000_000
 func start(t testing.TB) *server {
 	t.Helper()
 	s := &server{t: t, clock: store.NewManualClock(firstMilli), log: &effectLog{}, doors: newDoors()}
+	var directives []string // as in the tests of package proxy
+	if n := os.Getenv("LATCHKEY_EVENT_LOOPS"); n != "" {
+		directives = []string{"--event-loops", n}
+	}
+	cfg, err := config.Load(config.ParseArgs(directives, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
 	families := append(command.Families(), heldCommands(s.doors), luaCommands(t))
 	p, err := proxy.New(proxy.Options{
+		Config:    cfg,
 		Families:  families,
 		Log:       slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Clock:     s.clock,
