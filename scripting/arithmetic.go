@@ -10,18 +10,6 @@ import (
 // What the machine computes otherwise than Lua 5.1: modulo and power of
 // numbers, and all arithmetic on strings, which it reads as Go reads literals.
 
-// modulo is Lua 5.1's a % b, for which it takes floor(a/b).
-func modulo(a, b float64) float64 { return a - math.Floor(a/b)*b }
-
-// power is C's pow, of which x86-64 gives no number with the sign set.
-func power(a, b float64) float64 {
-	v := math.Pow(a, b)
-	if math.IsNaN(v) && a == a && b == b {
-		return math.Copysign(v, -1)
-	}
-	return v
-}
-
 // foldNumbers computes an operation on two literals, when the result is one.
 func foldNumbers(fn func(a, b float64) float64, a, b string) (string, bool) {
 	x, err1 := strconv.ParseFloat(a, 64)

@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/scripting/arith"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 )
 
@@ -34,8 +35,8 @@ type run struct {
 
 	depth     int // nested pcalls and coroutines, each on the Go stack
 	nextCalls uint
-	resp      int    // of redis.setresp
-	random    uint64 // state of math.random, bit 48 set; 0 before the first number
+	resp      int // of redis.setresp
+	random    arith.Random
 
 	chunks map[string]string // names given to load, by what messages call them
 

@@ -68,15 +68,11 @@ func strChar(L *lua.LState) int {
 	return pushString(L, string(b))
 }
 
-// dumped is how compiled Lua 5.1 begins on x86-64. There is none to give, and no
-// script can load any, as in Redis.
-const dumped = "\x1bLuaQ\x00\x01\x04\x08\x04\x08\x00"
-
 func strDump(L *lua.LState) int {
 	if checkFunction(L, 1).IsG {
 		raise(L, 1, "unable to dump given function")
 	}
-	return pushString(L, dumped)
+	return pushString(L, text.Dumped)
 }
 
 func strLen(L *lua.LState) int {
@@ -94,37 +90,11 @@ func mapped(L *lua.LState, f func(dst []byte, src string)) int {
 	return pushString(L, string(b))
 }
 
-func strLower(L *lua.LState) int {
-	return mapped(L, func(dst []byte, src string) {
-		for i := range dst {
-			c := src[i]
-			if c-'A' < 26 {
-				c |= 0x20
-			}
-			dst[i] = c
-		}
-	})
-}
+func strLower(L *lua.LState) int { return mapped(L, text.Lower) }
 
-func strUpper(L *lua.LState) int {
-	return mapped(L, func(dst []byte, src string) {
-		for i := range dst {
-			c := src[i]
-			if c-'a' < 26 {
-				c &^= 0x20
-			}
-			dst[i] = c
-		}
-	})
-}
+func strUpper(L *lua.LState) int { return mapped(L, text.Upper) }
 
-func strReverse(L *lua.LState) int {
-	return mapped(L, func(dst []byte, src string) {
-		for i := range dst {
-			dst[len(dst)-1-i] = src[i]
-		}
-	})
-}
+func strReverse(L *lua.LState) int { return mapped(L, text.Reverse) }
 
 func strRep(L *lua.LState) int {
 	s := checkString(L, 1)

@@ -5,6 +5,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/latchkey-proxy/latchkey/scripting/arith"
 )
 
 // lowering rewrites a tree for gopher-lua's machine: an operation that the
@@ -371,11 +373,11 @@ func (lo *lowering) generic(s *ast.GenericForStmt) {
 // arithmetic leaves + - * / to the machine, whose modulo and power are not Lua's.
 func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
 	a, b := lo.operand(x.Lhs), lo.operand(x.Rhs)
-	fn, event := modulo, "__mod"
+	fn, event := arith.Modulo, "__mod"
 	switch x.Operator {
 	case "%":
 	case "^":
-		fn, event = power, "__pow"
+		fn, event = arith.Power, "__pow"
 	default:
 		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
 		return x
