@@ -54,7 +54,7 @@ func (t *Table) Handler(e Event) Value {
 		return Nil
 	}
 	v := t.GetHashed(eventNames[e], eventHashes[e])
-	if v.IsNil() {
+	if v.IsNil() && !t.ReadOnly { // several machines share what no one may change
 		t.absent |= 1 << e
 	}
 	return v

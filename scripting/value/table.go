@@ -79,6 +79,7 @@ func Array(a *budget.Account, values []Value) *Table {
 	return t
 }
 
+// pow2 is the next power of two.
 func pow2(n int) int {
 	if n <= 1 {
 		return n
@@ -448,7 +449,23 @@ func (t *Table) Resize(n int) {
 	}
 }
 
+// ArraySize is how large an array part becomes that takes n values one by one.
+func ArraySize(n int) int { return pow2(n) }
+
+// Slots is the array part: slot i holds t[i+1]. It may be written to until the table grows.
+func (t *Table) Slots() []Value { return t.array }
+
+// Shrink drops the slots of the array part from n on, and what they hold.
+func (t *Table) Shrink(n int) {
+	clear(t.array[n:])
+	t.array = t.array[:n]
+}
+
 func (t *Table) growArray(n int) {
+	if n <= cap(t.array) { // Shrink left room
+		t.array = t.array[:n]
+		return
+	}
 	t.charge(n * valueBytes)
 	a := make([]Value, n)
 	copy(a, t.array)
@@ -474,7 +491,8 @@ func (t *Table) resize(narr, nhash int) {
 	}
 	t.setNodes(nhash)
 	if narr < len(oldArray) {
-		t.array = append(make([]Value, 0, narr), oldArray[:narr]...)
+		t.array = make([]Value, narr)
+		copy(t.array, oldArray)
 		for i := narr; i < len(oldArray); i++ {
 			if v := oldArray[i]; !v.IsNil() {
 				t.SetInt(i+1, v)
@@ -577,4 +595,27 @@ func (t *Table) NextAt(at int) (after int, key, v Value) {
 	}
 	t.steps(len(t.array) + len(t.nodes) - begin)
 	return len(t.array) + len(t.nodes), Nil, Nil
+}
+
+// After is the entry after the key k, as Next, when at is the place that NextAt gave
+// together with k: it costs no search unless the table has changed.
+func (t *Table) After(at int, k Value) (after int, key, v Value, err error) {
+	if !k.IsNil() && !t.standsAt(at, k) {
+		if at = t.cursor(k); at < 0 {
+			return 0, Nil, Nil, ErrUnknownKey
+		}
+	}
+	after, key, v = t.NextAt(at)
+	return after, key, v, nil
+}
+
+func (t *Table) standsAt(at int, k Value) bool {
+	if at <= 0 {
+		return false
+	}
+	if at <= len(t.array) {
+		return k.IsNumber() && k.AsNumber() == float64(at)
+	}
+	i := at - len(t.array) - 1
+	return i < len(t.nodes) && t.nodes[i].key == k
 }

@@ -156,3 +156,11 @@ func Equal(a, b Value) bool {
 	}
 	return a.n>>kindShift == uint64(KindString) && a.AsString() == b.AsString()
 }
+
+// Bytes makes a string of b without a copy: no one may change b from then on.
+func Bytes(b []byte) Value {
+	if len(b) == 0 {
+		return String("")
+	}
+	return Value{unsafe.Pointer(unsafe.SliceData(b)), uint64(KindString)<<kindShift | uint64(len(b))}
+}

@@ -1,0 +1,470 @@
+package closure
+
+import (
+	"fmt"
+	"log/slog"
+	"unsafe"
+
+	"github.com/latchkey-proxy/latchkey/scripting/arith"
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/scripting/lib"
+	"github.com/latchkey-proxy/latchkey/scripting/value"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
+
+// Value is one Lua value.
+type Value = value.Value
+
+// Table is one Lua table.
+type Table = value.Table
+
+// Bounds of what nests.
+const (
+	// maxWeight bounds the Go stack of a script: the closures of all waiting
+	// functions, each as deep as its source nests, a few hundred bytes apiece.
+	maxWeight = 200_000
+	// maxNative bounds calls that a library function or a metamethod makes, as
+	// Lua's LUAI_MAXCCALLS.
+	maxNative = 200
+
+	// keptFrames and keptStack are what a machine keeps between runs.
+	keptFrames = 64
+	keptStack  = 1024
+	// retireAfter is how many instructions a run may take before its machine is
+	// not used again.
+	retireAfter = 1 << 16
+)
+
+// Native is a library function. Its results are valid until the machine runs
+// anything else, and so are the arguments after it has called back.
+type Native func(m *Machine, args []Value) []Value
+
+// Function is what a function value points to.
+type Function struct {
+	proto  *proto
+	native Native
+	ups    []Value
+}
+
+// value makes a Lua value of a function.
+func (fn *Function) value() Value { return value.Func(unsafe.Pointer(fn)) }
+
+func functionOf(v Value) *Function { return (*Function)(v.Pointer()) }
+
+// cell is a variable that functions share and someone assigns.
+type cell struct{ v Value }
+
+func newCell(v Value) Value { return value.Cell(unsafe.Pointer(&cell{v})) }
+
+func cellOf(v Value) *cell { return (*cell)(v.Pointer()) }
+
+const (
+	cellBytes     = 16
+	functionBytes = 64
+)
+
+// proto is a compiled function.
+type proto struct {
+	params   int
+	slots    int
+	vararg   bool
+	needsArg bool // the table arg of Lua 5.0, which is in slot params
+	cells    []int
+	captures []capture
+	body     stmt
+	cost     int // of one call, about as many instructions as the virtual machine takes
+	weight   int // closures that nest
+	line     int
+}
+
+// capture says where a new function finds one of its upvalues.
+type capture struct {
+	local bool // a slot of the function around it, otherwise an upvalue of that
+	index int
+}
+
+// site is a place that calls.
+type site struct {
+	line int
+	name operand
+}
+
+// frame is a function at work.
+type frame struct {
+	m       *Machine
+	slots   []Value
+	varargs []Value
+	fn      *Function // nil stands for a library function that calls back
+	site    *site     // of the last call
+	tails   int       // functions that ended with a call of this one
+	extra   []Value   // holds varargs between calls
+}
+
+// Machine runs programs, one at a time.
+type Machine struct {
+	budget.Account
+	world  *World
+	frames []*frame
+	depth  int
+	native int // nested calls of library functions and metamethods
+	calls  int // how many functions may wait for each other
+	tables int // how deep tables may nest in replies
+	weight int
+	stack  []Value // arguments on their way
+	rets   []Value // what the last function returned
+
+	tail     Value
+	tailBase int
+
+	keys, argv *Table
+	// own says that keys and argv were handed to a script that may have kept or
+	// changed them.
+	own    bool
+	in     *Input
+	resp   int
+	random arith.Random
+	reply  reply
+	words  words
+	hosted lib.Call
+	// settings and json are those of the table cjson, once a run has used it.
+	settings lib.Settings
+	json     map[string]lib.Func
+}
+
+// Caller runs one command for a script, as in package scripting.
+type Caller interface {
+	Call(argv [][]byte, r command.Reply) error
+}
+
+// Input is what one run works on.
+type Input struct {
+	Terms      budget.Terms
+	Keys, Args [][]byte
+	Caller     Caller
+	Fence      func() (int64, error)
+	CheckACL   func(argv [][]byte) (allowed, known bool)
+	Log        func(level slog.Level, text string)
+}
+
+// NewMachine makes a machine for programs of w.
+func NewMachine(w *World) *Machine {
+	m := &Machine{world: w, stack: make([]Value, 0, 64), rets: make([]Value, 0, 16)}
+	m.Idle()
+	m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
+	return m
+}
+
+// Error is how a script ended otherwise than by returning a plain result.
+type Error struct {
+	// Returned is set for an error reply that the script returned.
+	Returned bool
+	// Broken is set for a failure of the engine itself.
+	Broken bool
+	// Text is the reply, its code included, without the trailer.
+	Text string
+	// Source and Line say where an uncaught error was raised; Line is 0 when
+	// that is not known.
+	Source string
+	Line   int
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Run runs p and describes its result to out. It returns nil, or an *Error, or
+// the reason why the account was closed; then nothing was described.
+// The machine may be used again when reusable.
+func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, err error) {
+	m.Begin(in.Terms)
+	m.calls, m.tables = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
+	m.in, m.resp, m.random = in, 2, arith.Random{}
+	m.bind(p)
+	mark := out.Mark()
+	err = m.protected(p, out)
+	m.End()
+	if err != nil {
+		out.Rewind(mark)
+		return false, err
+	}
+	return m.end(), nil
+}
+
+// bind makes KEYS and ARGV.
+func (m *Machine) bind(p *Program) {
+	if p.argsEscape || m.own {
+		m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
+	}
+	m.own = p.argsEscape
+	m.keys.Account, m.argv.Account = &m.Account, &m.Account
+	m.list(m.keys, m.in.Keys)
+	m.list(m.argv, m.in.Args)
+}
+
+// list makes t the array of words and nothing else; t has an array part only.
+func (m *Machine) list(t *Table, words [][]byte) {
+	t.Resize(value.ArraySize(len(words)))
+	have := t.Slots()
+	for i, w := range words {
+		// A hot lock comes again and again with the same words.
+		if old := have[i]; old.IsString() && old.AsString() == string(w) {
+			continue
+		}
+		m.Mem += int64(32 + len(w))
+		have[i] = value.String(string(w))
+	}
+	if len(have) > value.ArraySize(len(words)) {
+		t.Shrink(value.ArraySize(len(words)))
+		have = t.Slots()
+	}
+	clear(have[len(words):])
+}
+
+// end drops what a run referred to, and says whether the machine may be kept.
+func (m *Machine) end() bool {
+	if m.Used() >= retireAfter || len(m.frames) > keptFrames || cap(m.stack) > keptStack || cap(m.rets) > keptStack {
+		return false
+	}
+	m.in, m.json = nil, nil
+	m.reply.reset()
+	return true
+}
+
+// protected runs the main chunk and describes its result.
+func (m *Machine) protected(p *Program, out command.Reply) (err error) {
+	m.depth, m.native, m.weight = 0, 0, 0
+	m.stack = m.stack[:0]
+	defer func() {
+		if r := recover(); r != nil {
+			err = m.failure(r)
+		}
+	}()
+	res := m.enter(&p.main, nil)
+	v := value.Nil
+	if len(res) > 0 {
+		v = res[0]
+	}
+	return m.answer(v, out)
+}
+
+// failure turns what unwound the script into Run's error.
+func (m *Machine) failure(p any) error {
+	if m.Stop != nil {
+		return m.Stop
+	}
+	e, ok := p.(*raised)
+	if !ok {
+		return &Error{Broken: true, Text: fmt.Sprint("ERR internal error: ", p)}
+	}
+	text := "ERR nil"
+	switch v := e.v; v.Kind() {
+	case value.KindTable:
+		text = "ERR unknown error" // Redis 7.0 crashes here
+		if s, ok := textOf(v.AsTable().GetStr("err")); ok {
+			text = s
+		}
+	case value.KindNil:
+	default:
+		text = "ERR " + plainText(v)
+	}
+	return &Error{Text: text, Source: e.source, Line: e.line}
+}
+
+// Stopped says where the last run was when its account ended it; source is ""
+// when that is not known.
+func (m *Machine) Stopped() (source string, line int) {
+	for i := m.depth - 1; i >= 0; i-- {
+		if f := m.frames[i]; f.fn != nil && f.site != nil {
+			return "@" + chunkName, f.site.line
+		}
+	}
+	return "", 0
+}
+
+// lookAt is look in a loop at a line.
+func (m *Machine) lookAt(line int) {
+	if !m.Check() {
+		m.at(line)
+		panic(budget.Ended{})
+	}
+}
+
+// pay charges n instructions, and ends the script when they are not there.
+func (m *Machine) pay(n int) {
+	if m.Left -= n; m.Left <= 0 {
+		m.look()
+	}
+}
+
+func (m *Machine) look() {
+	if !m.Check() {
+		panic(budget.Ended{})
+	}
+}
+
+// alloc charges n bytes before they are taken.
+func (m *Machine) alloc(n int) { m.MustAlloc(n) }
+
+// push makes a frame for a function.
+func (m *Machine) push(fn *Function, weight int) *frame {
+	if m.depth >= m.calls || m.weight+weight > maxWeight {
+		m.overflow()
+	}
+	m.weight += weight
+	if m.depth == len(m.frames) {
+		m.frames = append(m.frames, &frame{m: m})
+		m.Mem += 128
+	}
+	f := m.frames[m.depth]
+	m.depth++
+	f.fn, f.tails, f.site = fn, 0, nil
+	return f
+}
+
+func (m *Machine) overflow() {
+	if m.depth > 0 {
+		if f := m.frames[m.depth-1]; f.fn != nil {
+			m.throw(f.site.line, "stack overflow")
+		}
+	}
+	m.raise(0, "stack overflow")
+}
+
+// load puts the arguments where a function expects them.
+func (f *frame) load(p *proto, args []Value) {
+	if cap(f.slots) < p.slots {
+		f.slots = make([]Value, p.slots, p.slots+4)
+		f.m.Mem += int64(16 * p.slots)
+	}
+	f.slots = f.slots[:p.slots]
+	n := copy(f.slots[:p.params], args)
+	clear(f.slots[n:p.params])
+	if p.vararg {
+		f.extra = append(f.extra[:0], args[n:]...)
+		f.varargs = f.extra
+		if p.slots > p.params && p.hasArg() {
+			f.slots[p.params] = value.Nil
+			if p.needsArg {
+				f.slots[p.params] = f.m.argTable(f.varargs)
+			}
+		}
+	}
+	for _, i := range p.cells {
+		f.slots[i] = newCell(f.slots[i])
+	}
+}
+
+// hasArg says that the function has the local arg, which the main chunk has not.
+func (p *proto) hasArg() bool { return p.line > 0 }
+
+func (m *Machine) argTable(values []Value) Value {
+	t := value.New(&m.Account, len(values), 1)
+	for i, v := range values {
+		t.SetInt(i+1, v)
+	}
+	t.SetStr("n", value.Int(len(values)))
+	return value.FromTable(t)
+}
+
+// enter runs a Lua function, and what it ends with a call of.
+func (m *Machine) enter(fn *Function, args []Value) []Value {
+	p := fn.proto
+	f := m.push(fn, p.weight)
+	base := -1 // where the arguments of a tail call stand
+	for {
+		if m.Left -= p.cost; m.Left <= 0 {
+			m.look()
+		}
+		f.load(p, args)
+		if base >= 0 {
+			m.stack = m.stack[:base]
+		}
+		sig := p.body(f)
+		m.weight -= p.weight
+		if sig != sigTail {
+			m.depth--
+			if sig == sigReturn {
+				return m.rets
+			}
+			return nil
+		}
+		base = m.tailBase
+		args = m.stack[base:]
+		fn = functionOf(m.tail)
+		if fn.native != nil {
+			res := fn.native(m, args)
+			m.stack = m.stack[:base]
+			m.depth--
+			return res
+		}
+		p = fn.proto
+		f.fn = fn
+		f.tails++
+		if m.weight += p.weight; m.weight > maxWeight {
+			m.overflow()
+		}
+	}
+}
+
+// call calls a function that is one.
+func (m *Machine) call(fn *Function, args []Value) []Value {
+	if fn.native != nil {
+		if m.Left--; m.Left <= 0 {
+			m.look()
+		}
+		return fn.native(m, args)
+	}
+	return m.enter(fn, args)
+}
+
+// back calls v for a library function or a metamethod, on the Go stack.
+// A library function stands between the caller and v, a metamethod does not.
+func (m *Machine) back(v Value, library bool, args ...Value) []Value {
+	if m.native >= maxNative {
+		m.raise(1, "C stack overflow")
+	}
+	m.native++
+	base := len(m.stack)
+	m.stack = append(m.stack, args...)
+	if !v.IsFunction() {
+		h := m.metamethod(v, value.EventCall)
+		if !h.IsFunction() {
+			level := 1
+			if library {
+				level = 0
+			}
+			m.raise(level, "attempt to call a "+typeName(v)+" value")
+		}
+		m.stack = append(append(m.stack[:base], v), args...)
+		v = h
+	}
+	if library {
+		m.push(nil, 1)
+	}
+	res := m.call(functionOf(v), m.stack[base:])
+	if library {
+		m.depth--
+		m.weight--
+	}
+	m.stack = m.stack[:base]
+	m.native--
+	return res
+}
+
+// back1 is back for one result.
+func (m *Machine) back1(v Value, library bool, args ...Value) Value {
+	if res := m.back(v, library, args...); len(res) > 0 {
+		return res[0]
+	}
+	return value.Nil
+}
+
+// ret1 is a result of one value.
+func (m *Machine) ret1(v Value) []Value {
+	m.rets = append(m.rets[:0], v)
+	return m.rets
+}
+
+// ret2 is a result of two values.
+func (m *Machine) ret2(a, b Value) []Value {
+	m.rets = append(m.rets[:0], a, b)
+	return m.rets
+}
