@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -339,6 +340,11 @@ func (s *Server) infoLatchkey(t *infoText) {
 	t.int("latchkey_script_kills", scripts.Killed)
 	t.int("latchkey_script_undeclared_keys", scripts.Undeclared)
 	t.int("latchkey_script_reruns", scripts.Reruns)
+	t.int("latchkey_scripts_compiled_closures", scripts.Closures)
+	t.int("latchkey_scripts_compiled_vm", scripts.VM)
+	for _, reason := range slices.Sorted(maps.Keys(scripts.Fallbacks)) {
+		t.int("latchkey_scripts_vm_"+strings.ReplaceAll(strings.TrimLeft(reason, "_"), " ", "_"), scripts.Fallbacks[reason])
+	}
 	if log, ok := s.opt.EffectLog.(interface{ LSN() uint64 }); ok {
 		t.int("latchkey_lsn", int64(log.LSN()))
 	}

@@ -61,6 +61,10 @@ type ScriptStats struct {
 	Killed       int64 // ended from outside or by a limit
 	Undeclared   int64 // keys reached without having been declared
 	Reruns       int64 // begun anew because such a key was held
+	// Closures and VM count the sources compiled for each engine, Fallbacks those
+	// of VM by the reason why they did not get the faster one.
+	Closures, VM int64
+	Fallbacks    map[string]int64
 	// File is where loaded scripts are kept for the next start, empty if they are
 	// not, and FileErr why the newest are not in it.
 	File      string

@@ -191,9 +191,13 @@ func (f *corpusFile) update(t *testing.T) {
 // TestCorpus replays the corpus here: every reply, and every key afterwards, is as
 // the files say.
 func TestCorpus(t *testing.T) {
-	// What a script wrote before an uncaught error stays, as in Redis.
-	addr := startLatchkey(t, Options{Version: "7.0.15"}, Settings{KeepOnError: true, Limits: Limits{Time: 10 * time.Second}})
-	testCorpus(t, "vm", dialServer(t, addr))
+	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
+		t.Run(engine, func(t *testing.T) {
+			// What a script wrote before an uncaught error stays, as in Redis.
+			addr := startLatchkey(t, Options{Version: "7.0.15", VMOnly: vmOnly}, Settings{KeepOnError: true, Limits: Limits{Time: 10 * time.Second}})
+			testCorpus(t, engine, dialServer(t, addr))
+		})
+	}
 }
 
 func testCorpus(t *testing.T, engine string, a *asker) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,8 @@ type Options struct {
 	// MaxTotalMemory bounds what all scripts that run may hold together, in bytes;
 	// 0 is 1 GiB.
 	MaxTotalMemory int64
+	// VMOnly switches the second engine off at the start; see SetSecondEngine.
+	VMOnly bool
 	// Version is what redis.REDIS_VERSION says; default "7.2.6".
 	Version string
 	// Logger receives redis.log at the level the script gave; default none.
@@ -61,6 +62,7 @@ type Engine struct {
 	entry   *lua.FunctionProto
 	closed  chan struct{} // always closed: what Done returns to end a run
 	states  sync.Pool     // of *state
+	second  second
 	cache   Cache
 	// generation counts changes of the function libraries.
 	generation atomic.Uint64
@@ -104,6 +106,7 @@ func New(opts Options) (*Engine, error) {
 		return nil, fmt.Errorf("scripting: Version is %q, must be three numbers", opts.Version)
 	}
 	e.version = a<<16 | b<<8 | c
+	e.openSecond()
 	e.cache.init(opts.CacheScripts, opts.CacheBytes)
 	tree, err := parseChunk(coroutineEntry, "coroutine")
 	if err != nil {
@@ -225,6 +228,14 @@ func KilledBy(text string) error { return &killed{text} }
 // *Failure, or the error that a Caller or LongRunning returned; then nothing
 // was described to out.
 func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
+	if s.program != nil {
+		if !e.second.off.Load() {
+			return e.runSecond(s, inv, out)
+		}
+		if err := e.vmCode(s); err != nil {
+			return &Failure{Uncaught, "ERR Error compiling script (new function): " + err.Error()}
+		}
+	}
 	st := e.take(inv)
 	st.begin(s, inv)
 	err := st.protected(func() { st.callMain(s) })
@@ -351,18 +362,23 @@ func (st *state) callMain(s *Script) {
 	st.L.Call(0, 1)
 }
 
+// stopped is Run's error for a script that its account ended.
+func stopped(stop error, trailer string) error {
+	var kill *killed
+	switch {
+	case budget.Exhausted(stop):
+		return &Failure{Exhausted, "ERR " + stop.Error() + trailer}
+	case errors.As(stop, &kill):
+		return &Failure{Killed, "ERR " + kill.text + trailer}
+	}
+	return stop
+}
+
 // failure turns what unwound the script into Run's error.
 func (st *state) failure(p any) error {
 	r := &st.run
 	if r.Stop != nil {
-		var kill *killed
-		switch {
-		case budget.Exhausted(r.Stop):
-			return &Failure{Exhausted, "ERR " + r.Stop.Error() + st.trailer()}
-		case errors.As(r.Stop, &kill):
-			return &Failure{Killed, "ERR " + kill.text + st.trailer()}
-		}
-		return r.Stop
+		return stopped(r.Stop, st.trailer())
 	}
 	api, ok := p.(*lua.ApiError)
 	if !ok {
@@ -403,5 +419,5 @@ func (st *state) trailer() string {
 	if name, ok := r.chunks[r.source]; ok {
 		source = name
 	}
-	return " script: " + r.name() + ", on " + source + ":" + strconv.Itoa(r.line) + "."
+	return place(r.name(), source, r.line)
 }

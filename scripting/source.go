@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/closure"
 )
 
 // scriptChunk is what error messages call a script, as Redis 7.
@@ -54,6 +57,10 @@ type Script struct {
 	shortHint
 	cached, used atomic.Bool // what the cache knows of it
 
+	program *closure.Program // for the second engine; nil when it does not cover the script
+
+	once  sync.Once // compiles proto for a script that has a program
+	vmErr error
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
 	argsEscape bool
@@ -71,7 +78,12 @@ func (e *Engine) Compile(src []byte) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.proto, s.argsEscape, err = e.compileSource(body, scriptChunk)
+	tree, err := e.parseSource(body, scriptChunk)
+	if err == nil {
+		if s.program = e.compileSecond(tree); s.program == nil {
+			s.proto, s.argsEscape, err = e.compileTree(tree, scriptChunk)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %s", err)
 	}
@@ -81,15 +93,24 @@ func (e *Engine) Compile(src []byte) (*Script, error) {
 // maxFunctionCode is how many instructions a function may have: jumps reach no further.
 const maxFunctionCode = 1<<17 - 1
 
-// compileSource parses, rewrites and compiles one chunk.
+// compileSource parses, rewrites and compiles one chunk for the virtual machine.
 func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
-	if len(src) > int(e.maxSrc.Load()) {
-		return nil, false, fmt.Errorf("%s:1: chunk is too long", chunk)
-	}
-	tree, err := parseChunk(src, chunk)
+	tree, err := e.parseSource(src, chunk)
 	if err != nil {
 		return nil, false, err
 	}
+	return e.compileTree(tree, chunk)
+}
+
+func (e *Engine) parseSource(src, chunk string) (chunkTree, error) {
+	if len(src) > int(e.maxSrc.Load()) {
+		return chunkTree{}, fmt.Errorf("%s:1: chunk is too long", chunk)
+	}
+	return parseChunk(src, chunk)
+}
+
+// compileTree rewrites and compiles a tree, which it changes.
+func (e *Engine) compileTree(tree chunkTree, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
 	lo := &lowering{kinds: tree.kinds, token: e.token}
 	lo.stmts(tree.stmts)
 	proto, err = lua.Compile(tree.stmts, chunk)

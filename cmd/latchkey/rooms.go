@@ -30,6 +30,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		CacheScripts:   int(cfg.Int("script-cache-max-entries")),
 		CacheBytes:     int(cfg.Memory("script-cache-max-bytes")),
 		MaxTotalMemory: cfg.Memory("lua-max-total-memory"),
+		VMOnly:         cfg.String("lua-engine") == "vm",
 		Version:        redisVersion,
 		Logger:         log,
 	})
@@ -71,6 +72,10 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 	})
 	cfg.OnChange("lua-max-total-memory", func(_, _ string) error {
 		engine.SetMaxTotalMemory(cfg.Memory("lua-max-total-memory"))
+		return nil
+	})
+	cfg.OnChange("lua-engine", func(_, value string) error {
+		engine.SetSecondEngine(value != "vm")
 		return nil
 	})
 	for _, name := range []string{"script-cache-max-entries", "script-cache-max-bytes"} {
@@ -183,7 +188,9 @@ func (r *rooms) modules() []proxy.Module {
 // scriptStats is what INFO says of scripts.
 func (r *rooms) scriptStats() proxy.ScriptStats {
 	cache, file, libs := r.scripts.Engine().Cache().Stats(), r.scripts.File(), r.scripts.LibraryStats()
+	engines := r.scripts.Engine().EngineStats()
 	return proxy.ScriptStats{
+		Closures: engines.Closures, VM: engines.VM, Fallbacks: engines.Fallbacks,
 		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
 		Libraries: int64(libs.Libraries), Functions: int64(libs.Functions), LibraryBytes: libs.Bytes,
 		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(),

@@ -250,6 +250,10 @@ func scriptDirectives() []Directive {
 			Summary: "How deep the tables may nest that a script returns; what is deeper becomes an error in its place. cjson and cmsgpack have bounds of their own, as in Redis: cjson.encode_max_depth and cjson.decode_max_depth, 1000 unless a script sets them, and never above 8,000.",
 		},
 		{
+			Name: "lua-engine", Group: g, Kind: Enum, Default: "auto", Enum: []string{"auto", "vm"}, Mutable: true,
+			Summary: "What runs Lua scripts: auto takes the compiler to closures for the scripts it covers, which is several times faster, and the virtual machine for the others; vm takes that for all. INFO says how many scripts each got, and why.",
+		},
+		{
 			Name: "script-cache-max-entries", Group: g, Kind: Int, Default: "10000", Min: 1, Max: maxInt32, Mutable: true,
 			Summary: "Scripts kept for EVALSHA; beyond it those that only EVAL brought leave first, then those of SCRIPT LOAD, the longest unused one before the others. One that a queued EVALSHA names stays.",
 		},
