@@ -44,8 +44,9 @@ type Runner struct {
 	// Reruns scripts begun anew because such a key was held.
 	Undeclared, Reruns atomic.Int64
 
-	tally tally
-	file  *scriptFile // nil: scripts are gone when the program ends
+	tally  tally
+	tracer Tracer      // usually nil
+	file   *scriptFile // nil: scripts are gone when the program ends
 }
 
 // NewRunner makes a runner; longScripts is how many scripts may run for longer

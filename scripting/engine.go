@@ -172,6 +172,9 @@ type Invocation struct {
 	// Done, when it is closed, ends the script, and Run returns Gone.
 	Done <-chan struct{}
 	Gone error
+	// Trace has the engine tell at which line the script is.
+	Trace bool
+	line  func() int
 
 	kill atomic.Pointer[error]
 	// woken, if it is there, has room for one word: that the run was killed. Who
@@ -291,6 +294,9 @@ func (st *state) reset(s *Script, inv *Invocation) {
 	r := &st.run
 	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
 	r.Begin(r.engine.terms(inv, instructionBytes))
+	if inv.Trace {
+		inv.line = st.lineNow
+	}
 	st.json = lib.Defaults()
 }
 

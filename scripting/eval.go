@@ -193,22 +193,9 @@ func (sc *scriptCall) lookup(name []byte) *command.Spec {
 // script's transaction.
 func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	c := sc.outer
-	spec := sc.lookup(argv[0])
-	if spec == nil {
-		reply.Error(unknownCommand)
-		return nil
-	}
-	if len(spec.Sub) != 0 && len(argv) > 1 && spec.SubByName(argv[1]) == nil {
-		reply.Error(unknownCommand)
-		return nil
-	}
-	spec, problem := spec.Resolve(argv)
-	switch {
-	case problem != "":
-		reply.Error(wrongArity)
-		return nil
-	case spec.Flags&command.NoScript != 0:
-		reply.Error(notFromScripts)
+	spec, refusal := sc.resolve(argv)
+	if refusal != "" {
+		reply.Error(refusal)
 		return nil
 	}
 	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript}
@@ -220,6 +207,22 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 		c.S.AllowOOM = true // it has written, and is not stopped half way
 	}
 	return nil
+}
+
+// resolve finds the command that a script calls, or says why it may not.
+func (sc *scriptCall) resolve(argv [][]byte) (spec *command.Spec, refusal string) {
+	spec = sc.lookup(argv[0])
+	if spec == nil || len(spec.Sub) != 0 && len(argv) > 1 && spec.SubByName(argv[1]) == nil {
+		return nil, unknownCommand
+	}
+	spec, problem := spec.Resolve(argv)
+	switch {
+	case problem != "":
+		return nil, wrongArity
+	case spec.Flags&command.NoScript != 0:
+		return nil, notFromScripts
+	}
+	return spec, ""
 }
 
 // run runs a script of EVAL, or f, a function whose library's body s is.
@@ -262,6 +265,10 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	}
 	sc.outer, sc.script, sc.function = c, s, f
 	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
+	if r.tracer != nil {
+		sc.Caller, sc.Trace = traced{sc, r.tracer, c.S.DB}, true
+		r.tracer.Begin(nameOf(s, f))
+	}
 	sc.Short = 0
 	if short {
 		sc.Short = c.Tx.Allowance() / instructionNanos

@@ -15,6 +15,11 @@ import (
 // serveInside runs a server in this process, on a free port of the loopback
 // interface, for sub-commands that try something on one. Warnings go to log.
 func serveInside(directives []string, log io.Writer) (addr string, stop func(), err error) {
+	return serveInsideWith(directives, log, func(*rooms) {})
+}
+
+// serveInsideWith has prepare see the rooms before the first command.
+func serveInsideWith(directives []string, log io.Writer, prepare func(*rooms)) (addr string, stop func(), err error) {
 	cfg, err := config.Load(config.ParseArgs(directives, strings.NewReader("")))
 	if err != nil {
 		return "", nil, err
@@ -24,6 +29,7 @@ func serveInside(directives []string, log io.Writer) (addr string, stop func(), 
 	if err != nil {
 		return "", nil, err
 	}
+	prepare(r)
 	s, err := proxy.New(r.serverOptions(cfg, logger))
 	if err != nil {
 		r.close()

@@ -3,6 +3,7 @@
 //	latchkey serve [FILE.conf | -] [--directive value ...]
 //	latchkey cli [-h HOST] [-p PORT] [COMMAND ...]
 //	latchkey plugin pack|inspect|test|bench ...
+//	latchkey script check FILE [--keys KEY ...] [--args ARG ...]
 //
 // Called without a sub-command it takes the arguments of redis-server, so that
 // a link of that name can stand in for it.
@@ -31,6 +32,7 @@ const usage = `Usage:
   latchkey serve [FILE.conf | -] [--directive value ...]   run the server
   latchkey cli [OPTIONS] [COMMAND [ARG ...]]               talk to a server
   latchkey plugin SUB-COMMAND ...                          pack, inspect, test and measure modules
+  latchkey script check FILE [--keys K ...] [--args A ...] try a Lua script and say what it does
   latchkey version                                         print the version
 
 Without a sub-command the arguments are those of redis-server:
@@ -53,6 +55,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return cli.Run(args[1:], stdin, stdout, stderr)
 		case "plugin":
 			return plugin.Program{Serve: serveInside}.Run(args[1:], stdin, stdout, stderr)
+		case "script":
+			return scriptCommand(args[1:], stdin, stdout, stderr)
 		case "version", "--version", "-v":
 			fmt.Fprintf(stdout, "latchkey v=%s answers as redis %s, go %s\n", version, redisVersion, goVersion())
 			return exitOK
