@@ -103,8 +103,10 @@ func (lo *lowering) stmt(s ast.Stmt) ast.Stmt {
 	case *ast.WhileStmt:
 		s.Condition = lo.expr(s.Condition)
 		lo.stmts(s.Stmts)
+		s.Stmts = steady(s.Stmts, s.Line())
 	case *ast.RepeatStmt:
 		lo.stmts(s.Stmts)
+		s.Stmts = steady(s.Stmts, s.Line())
 		s.Condition = lo.expr(s.Condition)
 	case *ast.IfStmt:
 		for { // an elseif chain is long rather than deep
@@ -120,14 +122,15 @@ func (lo *lowering) stmt(s ast.Stmt) ast.Stmt {
 			break
 		}
 	case *ast.NumberForStmt:
-		s.Init, s.Limit = lo.expr(s.Init), lo.expr(s.Limit)
+		s.Init, s.Limit = lo.bound(s.Init), lo.bound(s.Limit)
 		if s.Step != nil {
-			s.Step = lo.expr(s.Step)
+			s.Step = lo.bound(s.Step)
 		}
 		lo.stmts(s.Stmts)
 	case *ast.GenericForStmt:
 		lo.generic(s)
 		lo.stmts(s.Stmts)
+		s.Stmts = steady(s.Stmts, s.Line())
 	case *ast.ReturnStmt:
 		lo.exprs(s.Exprs)
 	}
@@ -244,6 +247,30 @@ func (lo *lowering) mendCalls(s *ast.AssignStmt) {
 			return
 		}
 	}
+}
+
+// bound lowers the head of a numeric for, where Lua takes strings that read as
+// numbers, and the machine does not.
+func (lo *lowering) bound(e ast.Expr) ast.Expr {
+	switch e.(type) {
+	case *ast.NumberExpr, *ast.ArithmeticOpExpr, *ast.UnaryMinusOpExpr, *ast.UnaryLenOpExpr:
+		return lo.expr(e) // a number, or an error
+	}
+	single(e)
+	return lo.value(e.Line(), forBound, lo.expr(e))
+}
+
+// forBound makes a number of a string that reads as one; anything else it returns,
+// for the machine to judge once all three are known.
+func forBound(L *lua.LState) int {
+	if s, ok := L.Get(1).(lua.LString); ok {
+		if f, ok := parseNumber(string(s)); ok {
+			L.Push(number(f))
+			return 1
+		}
+	}
+	L.SetTop(1)
+	return 1
 }
 
 // sameValues returns its arguments.
