@@ -100,6 +100,18 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	if _, err := b.Instantiate(ctx); err != nil {
 		return fmt.Errorf("host module %s: %w", abiModule, err)
 	}
+	w := rt.NewHostModuleBuilder(wasiModule)
+	for name, f := range wasiFunctions {
+		call := f.call
+		w.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			in := ctx.(*instance)
+			in.charge(hostCall)
+			call(in, stack)
+		}), f.params, f.results).Export(name)
+	}
+	if _, err := w.Instantiate(ctx); err != nil {
+		return fmt.Errorf("host module %s: %w", wasiModule, err)
+	}
 	_, err := rt.NewHostModuleBuilder(fuel.HostModule).
 		NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
@@ -124,6 +136,9 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 
 // inMemory traps if a range is outside of guest memory.
 func (in *instance) inMemory(ptr, length uint64) {
+	if in.mem == nil {
+		panic(&trap{"a host function was called before the instance was there"})
+	}
 	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(in.mem.Size()) {
 		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
 	}

@@ -157,8 +157,20 @@ func Docs() string {
 			}
 		}
 	}
+	b.WriteString(docsWASI)
 	return b.String()
 }
+
+const docsWASI = `
+## WASI
+
+Toolchains such as Go's import ` + "`wasi_snapshot_preview1`" + `. latchkey has all of its functions, and gives nothing away: there are no
+files, no network, no environment and no arguments, and what asks for them fails with an error. Standard output and error go
+to the server's log, line by line, within the bounds of ` + "`log`" + `. ` + "`random_get`" + ` is ` + "`random`" + `. The wall clock is ` + "`now_ms`" + ` during a call;
+the monotonic clock is the instance's own: it moves on by a nanosecond each time it is read, and by every sleep, which takes
+no time at all, since others wait for the keys of the call. ` + "`proc_exit`" + ` traps. These may be called at any time, in
+` + "`_initialize`" + ` too.
+`
 
 // docsSubjects head the subjects of abiFunctions, in their order.
 var docsSubjects = [...]string{

@@ -16,21 +16,31 @@ type HostFunction struct {
 
 // HostFunctions are all functions of the ABI.
 func HostFunctions() []HostFunction {
-	names := func(ts []api.ValueType) (out []string) {
-		for _, t := range ts {
-			out = append(out, api.ValueTypeName(t))
-		}
-		return out
-	}
 	var out []HostFunction
 	for _, subject := range abiFunctions() {
 		for _, f := range subject {
-			h := HostFunction{Name: f.name, Params: names(f.params), Results: names(f.results)}
+			h := HostFunction{Name: f.name, Params: typeNames(f.params), Results: typeNames(f.results)}
 			if list := f.usage[strings.IndexByte(f.usage, '(')+1 : strings.IndexByte(f.usage, ')')]; list != "" {
 				h.Names = strings.Split(list, ", ")
 			}
 			out = append(out, h)
 		}
+	}
+	return out
+}
+
+// WASIFunctions are all functions of WASI.
+func WASIFunctions() []HostFunction {
+	var out []HostFunction
+	for name, f := range wasiFunctions {
+		out = append(out, HostFunction{Name: name, Params: typeNames(f.params), Results: typeNames(f.results)})
+	}
+	return out
+}
+
+func typeNames(ts []api.ValueType) (out []string) {
+	for _, t := range ts {
+		out = append(out, api.ValueTypeName(t))
 	}
 	return out
 }

@@ -28,6 +28,7 @@ type guest struct {
 	caps     map[string]any // capabilities, beside or instead of those below
 	config   []any          // parameters
 	readonly []string       // those of commands that are readonly
+	imports  string         // more of them
 	data     string         // at 256
 }
 
@@ -58,7 +59,7 @@ func (g guest) build(t testing.TB) string {
 		}
 		imports.WriteString("))\n")
 	}
-	text := `(module ` + imports.String() + `
+	text := `(module ` + imports.String() + g.imports + `
 (memory (export "memory") 1)
 (data (i32.const 0) "k\00\00\00\00\00\00\00other\00\00\00denied\00\00r:1\00\00\00\00\00+x\0d\0aB")
 (global $calls (mut i32) (i32.const 0))

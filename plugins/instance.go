@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -67,6 +68,8 @@ type instance struct {
 	touched     []command.Position
 	guard       func(*command.Call) string
 	timersSet   int
+	line        []byte // printed, and not ended yet
+	slept       uint64 // the guest's own clock, in ns
 
 	failed  string
 	entered string // name of the function that the guest is in
@@ -251,6 +254,7 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	err = run(in)
 	c.S.Cause = outer
 	if err != nil {
+		in.flushLine(slog.LevelWarn)
 		m.discard(in)
 		c.Reply.Rewind(mark)
 		if c.Tx.Clash() {
@@ -377,6 +381,7 @@ func (in *instance) enter(export string, fn api.Function, params ...uint64) (cod
 }
 
 func (in *instance) unbind() {
+	in.flushLine(slog.LevelInfo)
 	in.call, in.parked = nil, nil
 	in.failed = ""
 	if len(in.called) > 0 || len(in.spareRec) > 0 {

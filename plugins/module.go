@@ -181,12 +181,18 @@ func checkImports(compiled wazero.CompiledModule) error {
 		if from == fuel.HostModule && name == fuel.RefillName {
 			continue
 		}
-		if from != abiModule {
-			return fmt.Errorf("the module imports %s.%s; only functions of %s can be imported", from, name, abiModule)
-		}
-		f := abiByName(name)
-		if f == nil {
-			return fmt.Errorf("the module imports %s.%s, which ABI %d does not have", from, name, abiVersion)
+		var f *hostFunc
+		switch from {
+		case abiModule:
+			if f = abiByName(name); f == nil {
+				return fmt.Errorf("the module imports %s.%s, which ABI %d does not have", from, name, abiVersion)
+			}
+		case wasiModule:
+			if f = wasiFunctions[name]; f == nil {
+				return fmt.Errorf("the module imports %s.%s, which WASI preview 1 does not have", from, name)
+			}
+		default:
+			return fmt.Errorf("the module imports %s.%s; only functions of %s and %s can be imported", from, name, abiModule, wasiModule)
 		}
 		if !sameTypes(def.ParamTypes(), f.params) || !sameTypes(def.ResultTypes(), f.results) {
 			return fmt.Errorf("the module imports %s.%s as %s, wanted %s", from, name,
