@@ -38,6 +38,12 @@ type worker struct {
 
 func (w *worker) log(at slog.Level, text string) { w.engine.log(w.script.SHA.String(), at, text) }
 
+// line is where the script is.
+func (w *worker) line() int {
+	_, line := w.machine.Stopped()
+	return line
+}
+
 func (e *Engine) openSecond() {
 	e.second.reasons = map[string]int64{}
 	e.second.world = closure.NewWorld(closure.Options{
@@ -76,19 +82,20 @@ func (s *second) fallback(reason string) {
 	s.reasons[reason]++
 }
 
-// compileSecond makes the program of a script's tree; nil when the virtual machine must run it.
-func (e *Engine) compileSecond(tree chunkTree) *closure.Program {
+// compileSecond makes the program of a script's tree; nil, and the reason, when
+// the virtual machine must run it.
+func (e *Engine) compileSecond(tree chunkTree) (p *closure.Program, reason string) {
 	if e.second.off.Load() {
-		e.second.fallback("switched off")
-		return nil
+		reason = "switched off"
+	} else {
+		p, reason = e.second.world.Compile(tree.stmts)
 	}
-	p, reason := e.second.world.Compile(tree.stmts)
 	if p == nil {
 		e.second.fallback(reason)
-		return nil
+		return nil, reason
 	}
 	e.second.compiled.Add(1)
-	return p
+	return p, ""
 }
 
 // vmCode is the code of a script for the virtual machine: one that the second
@@ -120,6 +127,9 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 	}
 	if inv.Log == nil && e.opts.Logger != nil {
 		w.in.Log = w.log
+	}
+	if inv.Trace {
+		inv.line = w.line
 	}
 	reusable, err := w.machine.Run(s.program, &w.in, out)
 	inv.Used = w.machine.Used()

@@ -58,6 +58,7 @@ type Script struct {
 	cached, used atomic.Bool // what the cache knows of it
 
 	program *closure.Program // for the second engine; nil when it does not cover the script
+	why     string           // it does not
 
 	once  sync.Once // compiles proto for a script that has a program
 	vmErr error
@@ -80,7 +81,7 @@ func (e *Engine) Compile(src []byte) (*Script, error) {
 	}
 	tree, err := e.parseSource(body, scriptChunk)
 	if err == nil {
-		if s.program = e.compileSecond(tree); s.program == nil {
+		if s.program, s.why = e.compileSecond(tree); s.program == nil {
 			s.proto, s.argsEscape, err = e.compileTree(tree, scriptChunk)
 		}
 	}

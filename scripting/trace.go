@@ -100,9 +100,14 @@ func (st *state) lineNow() int {
 	return 0
 }
 
-// Engine is what the script runs on, and why on no faster one; "" if there is
-// none.
-func (s *Script) Engine() (name, why string) { return "vm", "" }
+// Engine is what the script was compiled for: "closures", or "vm" and what of the
+// script the faster one does not cover.
+func (s *Script) Engine() (name, why string) {
+	if s.program != nil {
+		return "closures", ""
+	}
+	return "vm", s.why
+}
 
 // Global is a use of a global name in a source.
 type Global struct {

@@ -40,11 +40,12 @@ var house = []room{
 
 	{path: "store", line: 4},
 
-	{path: "cmd/latchkey/cli", line: leaf},
+	{path: "cmd/latchkey/cli", line: leaf, may: []string{"proxy/quoting"}}, // the prompt takes words
 	{path: "plugins/fuel", line: leaf},
 	{path: "plugins/manifest", line: leaf},
-	{path: "proxy/config", line: leaf, may: []string{"store/glob"}}, // CONFIG GET takes patterns
+	{path: "proxy/config", line: leaf, may: []string{"store/glob", "proxy/quoting"}}, // CONFIG GET takes patterns; lines are words
 	{path: "proxy/netloop", line: leaf},
+	{path: "proxy/quoting", line: leaf},
 	{path: "proxy/resp", line: leaf},
 	{path: "proxy/upstream", line: leaf, may: []string{"proxy/resp"}}, // replies are frames
 	{path: "store/aof", line: leaf},

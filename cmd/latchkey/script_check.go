@@ -182,7 +182,7 @@ func (c *scriptCheck) run(stdout, stderr io.Writer) (bad bool, err error) {
 	}
 	ran, why := script.Engine()
 	if why != "" {
-		ran += ", because " + why
+		ran += ", because the faster one does not cover: " + why
 	}
 	fmt.Fprintf(stdout, "parses   yes\nengine   %s\n", ran)
 
