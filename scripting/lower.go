@@ -181,7 +181,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		}
 		guarded++
 	}
-	line := s.Line()
+	line := s.LastLine() // where Lua, too, has its instruction
 	if guarded == 0 {
 		for _, target := range s.Lhs {
 			if t, ok := target.(*ast.AttrGetExpr); ok {
