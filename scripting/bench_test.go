@@ -48,6 +48,42 @@ func BenchmarkUnlock(b *testing.B) {
 	}
 }
 
+// BenchmarkFunction is the unlock script as a function, whose library a state
+// keeps, and as one whose library's body runs anew each time.
+func BenchmarkFunction(b *testing.B) {
+	for _, bb := range []struct{ name, last string }{
+		{"frozen", ""},
+		{"anew", "local n = 0 redis.register_function('count', function() n = n + 1 return n end)"},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			e := newEngine(b, Options{})
+			bounds := LibraryBounds{}
+			bounds.setDefaults()
+			lib, err := e.NewLibrary([]byte(libSource("l", `redis.register_function('unlock', function(keys, args)
+				if redis.call("get", keys[1]) == args[1] then
+					return redis.call("del", keys[1])
+				else
+					return 0
+				end
+			end) `+bb.last)), &Invocation{}, bounds)
+			if err != nil {
+				b.Fatal(err)
+			}
+			token := []byte("0123456789abcdef0123456789abcdef")
+			caller := &lockCaller{token}
+			keys, args := [][]byte{[]byte("lock:orders:42")}, [][]byte{token}
+			out := &discard{}
+			b.ReportAllocs()
+			for b.Loop() {
+				inv := Invocation{Caller: caller, Keys: keys, Args: args}
+				if err := e.Call(lib.Functions[0], &inv, out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func benchmarkSource(b *testing.B, src string) {
 	e := newEngine(b, Options{})
 	s, err := e.Compile([]byte(src))

@@ -2,12 +2,13 @@ package scripting
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// isFrozen tells whether no call of a library's functions can change what its
-// body has made: the local variables of the main chunk, and the tables they hold.
+// analyse tells whether a library is frozen: no call of its functions can change
+// what its body has made, the local variables of the main chunk, and the tables they hold.
 // Then what one call leaves behind is nothing, and the next may have the same.
 //
 // It looks at the syntax alone and says no whenever it is not sure. What it needs:
@@ -20,15 +21,19 @@ import (
 //     which is only read there and then: t.k, t[k], #t, pairs(t), ipairs(t),
 //     unpack(t), type(t).
 //
+// plainArgs is said of the tables that callbacks get: they are only read, too, by
+// every callback, and each stands where it is registered.
+//
 // src compiles, and its body has run.
-func isFrozen(src string) bool {
+func analyse(src string) (frozen, plainArgs bool) {
 	tree, err := parseChunk(src, functionChunk)
 	if err != nil {
-		return false
+		return false, false
 	}
-	a := &freezer{frozen: true}
+	a := &freezer{frozen: true, plainArgs: true}
 	a.block(tree.stmts)
-	return a.frozen && a.settle()
+	frozen = a.frozen && a.settle()
+	return frozen, frozen && a.plainArgs
 }
 
 // settle looks at what could not be decided before all was seen.
@@ -72,6 +77,9 @@ const (
 type chunkLocal struct {
 	same *chunkLocal // up to the one that stands for all
 	held holds
+	// args is set for the first two parameters of a callback, which are tracked in
+	// the same way.
+	args bool
 }
 
 func (l *chunkLocal) root() *chunkLocal {
@@ -122,13 +130,14 @@ type use struct {
 
 // freezer walks the tree with the variables in sight.
 type freezer struct {
-	names    []string
-	locals   []*chunkLocal // nil: a function's own
-	depth    int           // of functions; 0 is the main chunk
-	uses     []use
-	elements []element
-	hosts    []*chunkLocal // those that must hold the redis table, or a function of it
-	frozen   bool
+	names     []string
+	locals    []*chunkLocal // nil: a function's own
+	depth     int           // of functions; 0 is the main chunk
+	uses      []use
+	elements  []element
+	hosts     []*chunkLocal // those that must hold the redis table, or a function of it
+	frozen    bool
+	plainArgs bool
 }
 
 func (a *freezer) declare(name string) *chunkLocal {
@@ -254,7 +263,7 @@ func (a *freezer) assign(s *ast.AssignStmt) {
 			switch {
 			case l == nil: // a function's own, or a global, which is an error
 			case a.depth > 0:
-				a.frozen = false
+				a.written(l)
 			default:
 				l.hold(v)
 			}
@@ -262,7 +271,7 @@ func (a *freezer) assign(s *ast.AssignStmt) {
 			if a.depth > 0 {
 				if x, ok := t.Object.(*ast.IdentExpr); ok {
 					if l, _ := a.lookup(x.Value); l != nil {
-						a.frozen = false
+						a.written(l)
 					}
 					continue
 				}
@@ -284,7 +293,7 @@ func (a *freezer) genericFor(s *ast.GenericForStmt) {
 		a.frozen = false // it calls what it iterates with
 	}
 	if l := a.readByCall(s.Exprs, "pairs", "ipairs"); l != nil {
-		a.uses = append(a.uses, use{l, true})
+		a.used(l, true)
 	} else {
 		a.exprs(s.Exprs)
 	}
@@ -344,7 +353,7 @@ func (a *freezer) expr(e ast.Expr) holding {
 	case *ast.FuncCallExpr:
 		return a.call(x)
 	case *ast.FunctionExpr:
-		a.function(x)
+		a.function(x, false)
 		return holding{what: holdsFunction}
 	case *ast.LogicalOpExpr:
 		left, right := a.expr(x.Lhs), a.expr(x.Rhs)
@@ -383,7 +392,7 @@ func (a *freezer) ident(x *ast.IdentExpr) holding {
 	case l == nil:
 		return holding{what: holdsOther}
 	case a.depth > 0:
-		a.uses = append(a.uses, use{l, false})
+		a.used(l, false)
 	}
 	return holding{l.root().held, l}
 }
@@ -397,7 +406,7 @@ func (a *freezer) reads(e ast.Expr) bool {
 	}
 	l, _ := a.lookup(x.Value)
 	if l != nil {
-		a.uses = append(a.uses, use{l, true})
+		a.used(l, true)
 	}
 	return l != nil
 }
@@ -450,7 +459,7 @@ func (a *freezer) call(x *ast.FuncCallExpr) holding {
 		} else {
 			a.frozen = false
 		}
-		a.exprs(x.Args)
+		a.register(x.Args)
 		return scalar()
 	}
 	if x.Receiver != nil {
@@ -459,18 +468,69 @@ func (a *freezer) call(x *ast.FuncCallExpr) holding {
 		a.expr(x.Func)
 	}
 	if l := a.readByCall([]ast.Expr{x}, "unpack", "type"); l != nil {
-		a.uses = append(a.uses, use{l, true})
+		a.used(l, true)
 		return scalar()
 	}
 	a.exprs(x.Args)
 	return scalar()
 }
 
-func (a *freezer) function(x *ast.FunctionExpr) {
+// used notes that a function names a variable that is tracked.
+func (a *freezer) used(l *chunkLocal, reads bool) {
+	if l.args {
+		a.plainArgs = a.plainArgs && reads
+		return
+	}
+	a.uses = append(a.uses, use{l, reads})
+}
+
+// written notes that a function assigns to such a variable, or into its table.
+func (a *freezer) written(l *chunkLocal) {
+	if l.args {
+		a.plainArgs = false
+		return
+	}
+	a.frozen = false
+}
+
+// register walks the arguments of redis.register_function.
+func (a *freezer) register(args []ast.Expr) {
+	for i, e := range args {
+		switch x := e.(type) {
+		case *ast.FunctionExpr:
+			a.function(x, true)
+		case *ast.TableExpr:
+			for _, f := range x.Fields {
+				if f.Key != nil {
+					a.expr(f.Key)
+				}
+				if callback, ok := f.Value.(*ast.FunctionExpr); ok {
+					a.function(callback, true)
+					continue
+				}
+				if key, ok := f.Key.(*ast.StringExpr); !ok || strings.EqualFold(key.Value, "callback") {
+					a.plainArgs = false // a callback from elsewhere
+				}
+				a.expr(f.Value)
+			}
+		default:
+			a.plainArgs = a.plainArgs && i == 0 && len(args) == 2
+			a.expr(e)
+		}
+	}
+}
+
+func (a *freezer) function(x *ast.FunctionExpr, callback bool) {
 	a.depth++
 	a.scoped(func() {
-		for _, name := range x.ParList.Names {
+		for i, name := range x.ParList.Names {
 			a.declare(name)
+			if callback && i < 2 {
+				a.locals[len(a.locals)-1] = &chunkLocal{held: holdsTable, args: true}
+			}
+		}
+		if callback && x.ParList.HasVargs && len(x.ParList.Names) < 2 {
+			a.plainArgs = false
 		}
 		a.stmts(x.Stmts)
 	})

@@ -36,12 +36,49 @@ func TestFrozen(t *testing.T) {
 		{"a callback of a string function", "local g = ('').gsub g('x', 'x', function() local n = 0 redis.register_function('f', function() n = n + 1 return n end) end)", false},
 		{"pairs by another name", "local t = {} redis.register_function('f', function() local pairs = function(x) x.y = 1 return next, x end for k in pairs(t) do end end)", false},
 		{"pairs whose state is kept", "local t = {} redis.register_function('f', function() local _, s = pairs(t) s.x = 1 end)", false},
+		{"a call in a registered table", "local function mk() local n = 0 redis.register_function('f', function() n = n + 1 return n end) return 'x' end redis.register_function{function_name = 'g', [mk()] = function() end, callback = function() end}", false},
 		{"a metatable", "local t = {} redis.register_function('f', function() setmetatable(t, {__index = {a = 1}}) end)", false},
 		{"a main chunk's loop variable", "for i = 1, 2 do redis.register_function('f' .. i, function() i = i + 1 return i end) end", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := isFrozen(tt.src); got != tt.want {
-				t.Errorf("isFrozen is %v, want %v:\n%s", got, tt.want, tt.src)
+			if got, _ := analyse(tt.src); got != tt.want {
+				t.Errorf("frozen is %v, want %v:\n%s", got, tt.want, tt.src)
+			}
+		})
+	}
+}
+
+func TestPlainArgs(t *testing.T) {
+	for _, tt := range []struct {
+		name, src string
+		want      bool
+	}{
+		{"read", "redis.register_function('f', function(keys, args) for i, k in ipairs(keys) do redis.call('get', k) end return redis.call('set', keys[1], args[1], unpack(args)) end)", true},
+		{"none", "redis.register_function('f', function() return 1 end)", true},
+		{"named", "redis.register_function{function_name = 'f', flags = {'no-writes'}, callback = function(keys) return #keys end}", true},
+		{"read by a closure", "redis.register_function('f', function(keys) local function first() return keys[1] end return first() end)", true},
+		{"a helper", "local function get(k) return redis.call('get', k) end redis.register_function('f', function(keys) return get(keys[1]) end)", true},
+		{"shadowed", "redis.register_function('f', function(keys) do local keys = {} keys[1] = 2 end return keys[1] end)", true},
+		{"a third parameter", "redis.register_function('f', function(keys, args, x) x = 1 return keys[1] end)", true},
+
+		{"returned", "redis.register_function('f', function(keys) return keys end)", false},
+		{"returned within", "redis.register_function('f', function(keys, args) return {args} end)", false},
+		{"written", "redis.register_function('f', function(keys) keys[1] = 2 end)", false},
+		{"handed on", "local function g(t) t[1] = 2 end redis.register_function('f', function(keys) g(keys) end)", false},
+		{"inserted into", "redis.register_function('f', function(_, args) table.insert(args, 1) end)", false},
+		{"under another name", "redis.register_function('f', function(keys) local k = keys k[1] = 2 end)", false},
+		{"assigned", "redis.register_function('f', function(keys) keys = {} keys[1] = 2 end)", false},
+		{"varargs", "redis.register_function('f', function(...) local keys = ... keys[1] = 2 end)", false},
+		{"one of two", "redis.register_function('g', function(keys) return keys[1] end) redis.register_function('f', function(keys) return keys end)", false},
+		{"a callback by name", "local function f(keys) keys[1] = 2 end redis.register_function('f', f)", false},
+		{"a callback by name in a table", "local function f(keys) keys[1] = 2 end redis.register_function{function_name = 'f', callback = f}", false},
+		{"a callback under a computed key", "local function f(keys) keys[1] = 2 end local c = 'callback' redis.register_function{function_name = 'f', [c] = f}", false},
+		{"a table by name", "local t = {function_name = 'f', callback = function(keys) keys[1] = 2 end} redis.register_function(t)", false},
+		{"not frozen", "local n = 0 redis.register_function('f', function(keys) n = n + 1 return keys[1] end)", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, got := analyse(tt.src); got != tt.want {
+				t.Errorf("plainArgs is %v, want %v:\n%s", got, tt.want, tt.src)
 			}
 		})
 	}

@@ -33,7 +33,10 @@ type Library struct {
 	// frozen says that no call can change what the body has made, so that the next
 	// call on the same state may have it too.
 	frozen bool
-	size   int
+	// plainArgs says that the functions only read the tables of their keys and
+	// arguments, so that the next call may have the same tables.
+	plainArgs bool
+	size      int
 }
 
 // Function is one function of a library.
@@ -135,7 +138,7 @@ func (e *Engine) NewLibrary(src []byte, inv *Invocation, bounds LibraryBounds) (
 	if len(lib.Functions) == 0 {
 		return nil, errors.New("ERR No functions registered")
 	}
-	lib.frozen = isFrozen(body)
+	lib.frozen, lib.plainArgs = analyse(body)
 	return lib, nil
 }
 

@@ -69,8 +69,12 @@ func (st *state) callFunction(f *Function) {
 	st.enter(functionRealm)
 	r, L := &st.run, st.L
 	L.Push(callback)
-	L.Push(st.list(L.CreateTable(len(r.inv.Keys), 0), r.inv.Keys))
-	L.Push(st.list(L.CreateTable(len(r.inv.Args), 0), r.inv.Args))
+	keys, args := st.keys, st.argv
+	if !f.Library.plainArgs {
+		keys, args = L.CreateTable(len(r.inv.Keys), 0), L.CreateTable(len(r.inv.Args), 0)
+	}
+	L.Push(st.list(keys, r.inv.Keys))
+	L.Push(st.list(args, r.inv.Args))
 	L.Call(2, 1)
 }
 
