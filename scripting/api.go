@@ -121,8 +121,9 @@ func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
 	lr := &st.reply
 	lr.run, lr.L = r, L
 	if problem != "" {
-		lr.Error("ERR " + problem)
-		return lr.take()
+		t := L.CreateTable(0, 1)
+		t.RawSetString("err", lua.LString("ERR "+problem))
+		return t, true
 	}
 	size := len(st.args.bytes)
 	if size > 256 {

@@ -363,3 +363,40 @@ func TestBombsAreNotDefusedTwice(t *testing.T) {
 		t.Error("a refusal is kept twice")
 	}
 }
+
+// TestErrorsAreCountedOnce: what a command in a script answered is counted there,
+// and not again when the script answers it.
+func TestErrorsAreCountedOnce(t *testing.T) {
+	r := newRoom(t, Settings{})
+	var told []string
+	r.engine.OnError = func(msg string) { told = append(told, msg) }
+	c := r.client()
+	c.expect("+OK", "SET", "text", "x")
+	c.load("l", "redis.register_function('f', function(keys) return redis.call('incr', keys[1]) end)")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"EVAL", "return redis.call('incr', KEYS[1])", "1", "text"}, "ERR value is not an integer or out of range"},
+		{[]string{"EVAL", "return redis.pcall('incr', KEYS[1])", "1", "text"}, "ERR value is not an integer or out of range"},
+		{[]string{"EVAL", "return redis.pcall('incr', KEYS[1]).err", "1", "text"}, "ERR value is not an integer or out of range"},
+		{[]string{"FCALL", "f", "1", "text"}, "ERR value is not an integer or out of range"},
+		{[]string{"EVAL_RO", "return redis.call('incr', KEYS[1])", "1", "text"}, "ERR Write commands are not allowed from read-only scripts."},
+		{[]string{"EVAL", "return redis.call('nosuch')", "0"}, unknownCommand},
+		{[]string{"EVAL", "return redis.pcall('nosuch')", "0"}, unknownCommand},
+		{[]string{"EVAL", "return redis.pcall('nosuch').err", "0"}, unknownCommand},
+		{[]string{"EVAL", "return redis.call('get')", "0"}, wrongArity},
+		{[]string{"EVAL", "return redis.call('eval', 'return 1', 0)", "0"}, notFromScripts},
+		{[]string{"EVAL", "return redis.call('script', 'nosuch')", "0"}, unknownCommand},
+		{[]string{"EVAL", "return redis.call()", "0"}, "ERR Please specify at least one argument for this redis lib call"},
+		{[]string{"EVAL", "return redis.pcall({})", "0"}, "ERR Lua redis lib command arguments must be strings or integers"},
+		{[]string{"EVAL", "return redis.error_reply('MY own')", "0"}, "MY own"},
+		{[]string{"EVAL", "return {redis.pcall('incr', KEYS[1])}", "1", "text"}, "ERR value is not an integer or out of range"},
+	} {
+		told = nil
+		c.do(tt.args...)
+		if len(told) != 1 || !strings.HasPrefix(told[0], tt.want) {
+			t.Errorf("%q counted %q, want %q once", tt.args, told, tt.want)
+		}
+	}
+}

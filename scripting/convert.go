@@ -10,10 +10,16 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
+// toldField marks, as in Redis, the error table of a command's reply: INFO
+// errorstats has counted it.
+const toldField = "ignore_error_stats_update"
+
 // answer describes a script's result, unless it is an error reply. Tables are read raw: a metatable has no say.
 func (st *state) answer(v lua.LValue, out command.Reply) error {
 	if t, ok := v.(*lua.LTable); ok {
-		if s, ok := st.facing(t).RawGetString("err").(lua.LString); ok {
+		t = st.facing(t)
+		if s, ok := t.RawGetString("err").(lua.LString); ok {
+			st.run.inv.Told = lua.LVAsBool(t.RawGetString(toldField))
 			return &Failure{Returned, replyLine(string(s))}
 		}
 	}
@@ -347,7 +353,7 @@ func (lr *luaReply) leaf(n *node) lua.LValue {
 	case nodeError:
 		t := lr.L.CreateTable(0, 2)
 		t.RawSetString("err", n.value)
-		t.RawSetString("ignore_error_stats_update", lua.LTrue)
+		t.RawSetString(toldField, lua.LTrue)
 		return t
 	case nodeArray:
 		return lr.L.NewTable()

@@ -167,6 +167,9 @@ type Invocation struct {
 	// run has then changed nothing that another run could see.
 	Short   int64
 	Promote func() error
+	// Told is set when the error that Run returned is a command's reply, which was
+	// counted when the command gave it.
+	Told bool
 	// Used is how many instructions were executed, once Run has returned.
 	Used int64
 	// Done, when it is closed, ends the script, and Run returns Gone.
@@ -401,6 +404,7 @@ func (st *state) failure(p any) error {
 	case *lua.LTable:
 		if s, ok := textOf(v.RawGetString("err")); ok {
 			text = s
+			r.inv.Told = lua.LVAsBool(v.RawGetString(toldField))
 		} else {
 			// Redis 7.0 crashes here.
 			text = "ERR unknown error"

@@ -194,11 +194,11 @@ func (sc *scriptCall) lookup(name []byte) *command.Spec {
 func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	c := sc.outer
 	spec, refusal := sc.resolve(argv)
+	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript}
 	if refusal != "" {
-		reply.Error(refusal)
+		c.E.Reject(&sc.inner, refusal)
 		return nil
 	}
-	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript}
 	c.E.Exec(&sc.inner)
 	if c.Tx.Clash() {
 		return errRerun
@@ -209,20 +209,21 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	return nil
 }
 
-// resolve finds the command that a script calls, or says why it may not.
+// resolve finds the command that a script calls, and says why it may not if so:
+// then spec is what was found of it.
 func (sc *scriptCall) resolve(argv [][]byte) (spec *command.Spec, refusal string) {
 	spec = sc.lookup(argv[0])
 	if spec == nil || len(spec.Sub) != 0 && len(argv) > 1 && spec.SubByName(argv[1]) == nil {
 		return nil, unknownCommand
 	}
-	spec, problem := spec.Resolve(argv)
+	sub, problem := spec.Resolve(argv)
 	switch {
 	case problem != "":
-		return nil, wrongArity
-	case spec.Flags&command.NoScript != 0:
-		return nil, notFromScripts
+		return spec, wrongArity
+	case sub.Flags&command.NoScript != 0:
+		return sub, notFromScripts
 	}
-	return spec, ""
+	return sub, ""
 }
 
 // run runs a script of EVAL, or f, a function whose library's body s is.
@@ -269,6 +270,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		sc.Caller, sc.Trace = traced{sc, r.tracer, c.S.DB}, true
 		r.tracer.Begin(nameOf(s, f))
 	}
+	sc.Told = false
 	sc.Short = 0
 	if short {
 		sc.Short = c.Tx.Allowance() / instructionNanos
@@ -288,6 +290,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	} else {
 		err = r.engine.Run(s, &sc.Invocation, c.Reply)
 	}
+	told := sc.Told
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	if short {
 		c.Tx.Spend(sc.Used * instructionNanos)
@@ -319,6 +322,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		r.tally.add(nameOf(s, f), Counts{Undeclared: int64(late)})
 	}
 	if err != nil {
+		if told {
+			c.Told()
+		}
 		r.failed(c, nameOf(s, f), err, settings, c.Tx.Effects() > written)
 	}
 }

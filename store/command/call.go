@@ -84,6 +84,7 @@ type Call struct {
 	parked *Parking // what the command waits for
 	failed string   // text of the error reply
 	undo   bool
+	told   bool // see Told
 	ran    bool // the handler was called
 }
 
@@ -99,6 +100,10 @@ func (c *Call) ErrKept(msg string) {
 	c.failed = msg
 	c.Reply.Error(msg)
 }
+
+// Told says that the error which the command answers is that of another command,
+// and was counted when that one answered it (INFO errorstats).
+func (c *Call) Told() { c.told = true }
 
 // Failed is the text of the error that the command answered, "" if none.
 func (c *Call) Failed() string { return c.failed }

@@ -124,7 +124,7 @@ func (e *Engine) run(c *Call) {
 	e.exec(c, mark)
 	for tx.Clash() {
 		c.Reply.Rewind(mark)
-		c.failed, c.undo, c.parked = "", false, nil
+		c.failed, c.undo, c.told, c.parked = "", false, false, nil
 		if err := c.S.Again(); err != nil {
 			e.waitFailed(c, err)
 			return
@@ -264,13 +264,13 @@ func (e *Engine) Exec(c *Call) {
 	mark := c.Reply.Mark()
 	if c.S.Guard != nil {
 		if msg := c.S.Guard(c); msg != "" {
-			e.reject(c, msg)
+			e.Reject(c, msg)
 			return
 		}
 	}
 	if c.From != FromExec && (len(spec.Keys) != 0 || spec.Extra != nil) {
 		if e.Owns != nil && !e.ownsAll(c) {
-			e.reject(c, ErrCrossOwner)
+			e.Reject(c, ErrCrossOwner)
 			return
 		}
 		if !e.reach(c) {
@@ -285,7 +285,7 @@ func (e *Engine) Exec(c *Call) {
 		return
 	}
 	if limit := e.MaxWeight.Load(); limit > 0 && tx.Weight() > limit {
-		e.reject(c, ErrTxTooLarge)
+		e.Reject(c, ErrTxTooLarge)
 		return
 	}
 	if e.refused(c) {
@@ -360,7 +360,9 @@ func (e *Engine) exec(c *Call, mark int) {
 	}
 	if c.failed != "" {
 		a.failed++
-		e.failed(c.failed)
+		if !c.told {
+			e.failed(c.failed)
+		}
 	}
 }
 
@@ -389,7 +391,9 @@ func (e *Engine) handleNested(c *Call, mark int) {
 	}
 	if c.failed != "" && !c.Tx.Clash() {
 		inner.accounts[at].failed++
-		e.innerFailed(c, c.failed)
+		if !c.told {
+			e.innerFailed(c, c.failed)
+		}
 	}
 }
 
@@ -398,10 +402,10 @@ func (e *Engine) refused(c *Call) bool {
 	spec := c.Spec
 	switch {
 	case spec.Flags&(Write|MayReplicate) != 0 && c.S.Denied != "":
-		e.reject(c, c.S.Denied)
+		e.Reject(c, c.S.Denied)
 		return true
 	case spec.Flags&DenyOOM != 0 && !c.S.AllowOOM && e.Store.OverLimit():
-		e.reject(c, ErrOOM)
+		e.Reject(c, ErrOOM)
 		return true
 	case spec.Flags&SkipMonitor != 0 && e.Monitors.Load() != 0:
 		e.Monitor(c, spec.Access != Free || c.From != FromClient)
@@ -409,13 +413,16 @@ func (e *Engine) refused(c *Call) bool {
 	return false
 }
 
-// reject answers an error for a command that does not run.
-func (e *Engine) reject(c *Call, msg string) {
+// Reject answers an error for a command that does not run, and counts it. Who
+// finds that there is no such command has no Spec.
+func (e *Engine) Reject(c *Call, msg string) {
 	if c.From == FromClient {
 		c.Spec.usage.Rejected.Add(1)
 		e.failed(msg)
 	} else {
-		c.S.inner.accounts[c.S.inner.find(c.Spec)].rejected++
+		if c.Spec != nil {
+			c.S.inner.accounts[c.S.inner.find(c.Spec)].rejected++
+		}
 		e.innerFailed(c, msg)
 	}
 	c.Err(msg)
@@ -428,6 +435,7 @@ func (e *Engine) innerFailed(c *Call, msg string) {
 		return
 	}
 	if inner := &c.S.inner; len(inner.errors) < maxErrors {
+		inner.open = true
 		inner.errors = append(inner.errors, msg)
 	} else {
 		e.OnError(msg)

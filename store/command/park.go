@@ -48,7 +48,7 @@ func (e *Engine) wait(c *Call, mark int) {
 	c.Reply.Rewind(mark)
 	try := func(why error) {
 		mark = c.Reply.Mark()
-		c.parked, c.failed, c.undo = nil, "", false
+		c.parked, c.failed, c.undo, c.told = nil, "", false, false
 		e.retry(c, mark, p.Retry, why)
 	}
 	err := c.Tx.Park(c.S.DB, p.Keys, &w, func() (store.Outcome, error) {

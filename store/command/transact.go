@@ -21,7 +21,7 @@ func (e *Engine) Transact(c *Call, keys func(add func(db int, name []byte)), run
 			break
 		}
 		c.Reply.Rewind(mark)
-		c.failed, c.undo = "", false
+		c.failed, c.undo, c.told = "", false, false
 		if err := c.S.Again(); err != nil {
 			return WaitError(err)
 		}
