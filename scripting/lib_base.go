@@ -324,7 +324,7 @@ func basePCall(L *lua.LState) int {
 		// as Redis, whose wrapper pushes its result before it looks for a function
 		fn = lua.LTrue
 	}
-	if fn.Type() != lua.LTFunction && metamethod(L, fn, "__call") == lua.LNil {
+	if !callable(L, fn) {
 		L.Push(lua.LFalse)
 		L.Push(lua.LString("attempt to call a " + typeName(fn) + " value"))
 		return 2
@@ -364,7 +364,7 @@ func baseXPCall(L *lua.LState) int {
 	st := runOf(L).state
 	var results []lua.LValue
 	var err *lua.ApiError
-	if fn.Type() != lua.LTFunction && metamethod(L, fn, "__call") == lua.LNil {
+	if !callable(L, fn) {
 		err = &lua.ApiError{Object: lua.LString("attempt to call a " + typeName(fn) + " value")}
 	} else {
 		results, err = st.protect(L, fn, nil)
@@ -395,7 +395,16 @@ func baseLoad(L *lua.LState) int {
 	name := optString(L, 2, "=(load)")
 	var b strings.Builder
 	for {
-		piece := callValue(L, fn)
+		results, failed := runOf(L).state.protect(L, fn, nil)
+		if failed != nil {
+			L.Push(lua.LNil)
+			L.Push(failed.Object)
+			return 2
+		}
+		piece := lua.LValue(lua.LNil)
+		if len(results) > 0 {
+			piece = results[0]
+		}
 		s, ok := textOf(piece)
 		if !ok && piece != lua.LNil {
 			L.Push(lua.LNil)

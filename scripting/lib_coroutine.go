@@ -15,7 +15,9 @@ var coroutineLibrary = library{name: "coroutine", functions: map[string]lua.LGFu
 
 // coroutineEntry is where every coroutine begins. Its first resumption, by
 // create, comes back at once, so that the thread's error hook can be set.
-const coroutineEntry = "local f, pause = ... return f(pause())"
+// Values that leave a coroutine come behind their number, which gopher-lua forgets
+// when they are none or nil.
+const coroutineEntry = "local f, pause, count = ... return count(f(pause()))"
 
 // maxRegisters is what one function of the machine uses at most.
 const maxRegisters = 200
@@ -27,10 +29,7 @@ const coroutineBytes = 16 << 10
 
 func newCoroutine(L *lua.LState) *lua.LState {
 	fn, ok := L.Get(1).(*lua.LFunction)
-	if !ok {
-		argTypeError(L, 1, "function")
-	}
-	if fn.IsG {
+	if !ok || fn.IsG {
 		argError(L, 1, "Lua function expected")
 	}
 	r := runOf(L)
@@ -38,7 +37,7 @@ func newCoroutine(L *lua.LState) *lua.LState {
 	r.alloc(L, coroutineBytes)
 	r.pay(L, 256)
 	th := st.newThread(L, threadFrames)
-	if state, err, _ := L.Resume(th, st.entry, fn, st.pause); state != lua.ResumeYield {
+	if state, err, _ := L.Resume(th, st.entry, fn, st.pause, st.count); state != lua.ResumeYield {
 		r.Stop = err
 		r.abort(L)
 	}
@@ -116,12 +115,13 @@ func resume(L, th *lua.LState, args []lua.LValue) (values []lua.LValue, msg lua.
 	if state == lua.ResumeError {
 		return nil, st.machineError(L, err.(*lua.ApiError)).Object
 	}
-	if len(values) == 1 && values[0] == lua.LNil {
-		// gopher-lua makes one nil of no values at all; Lua tells them apart,
-		// which only select('#') and table constructors can see.
-		values = values[:0]
-	}
-	return values, nil
+	return values[1:], nil
+}
+
+// counted puts the number of a function's arguments before them.
+func counted(L *lua.LState) int {
+	L.Insert(lua.LNumber(L.GetTop()), 1)
+	return L.GetTop()
 }
 
 func statusOf(st *state, th *lua.LState) string {
@@ -160,6 +160,7 @@ func coYield(L *lua.LState) int {
 	for level := 1; ; level++ {
 		f := frameOf(L, level)
 		if f.dbg == nil {
+			counted(L)
 			return -1
 		}
 		if f.proto == nil {

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
@@ -182,6 +183,14 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		guarded++
 	}
 	line := s.LastLine() // where Lua, too, has its instruction
+	if lo.overlaps(s) {
+		if !slices.ContainsFunc(s.Lhs, isField) {
+			lo.exprs(s.Rhs)
+			s.Rhs = []ast.Expr{lo.call(line, sameValues, s.Rhs...)}
+			return s
+		}
+		guarded++
+	}
 	if guarded == 0 {
 		for _, target := range s.Lhs {
 			if t, ok := target.(*ast.AttrGetExpr); ok {
@@ -226,6 +235,50 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		return at(&ast.FuncCallStmt{Expr: call}, line, s.LastLine())
 	}
 	return at(&ast.AssignStmt{Lhs: names, Rhs: []ast.Expr{call}}, line, s.LastLine())
+}
+
+func isField(e ast.Expr) bool {
+	_, ok := e.(*ast.AttrGetExpr)
+	return ok
+}
+
+// overlaps says that the values or the fields of a multiple assignment may read a
+// local variable that it assigns. gopher-lua computes such a value right into the
+// variable, and so a, b = b, a would make both the same.
+func (lo *lowering) overlaps(s *ast.AssignStmt) bool {
+	if len(s.Lhs) < 2 {
+		return false
+	}
+	names := map[string]bool{}
+	for _, target := range s.Lhs {
+		if x, ok := target.(*ast.IdentExpr); ok && lo.kinds[x] == varLocal {
+			names[x.Value] = true
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	reads := func(e ast.Expr) bool {
+		switch x := e.(type) {
+		case *ast.IdentExpr:
+			return names[x.Value]
+		case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.FunctionExpr:
+			return false
+		}
+		return true
+	}
+	for _, target := range s.Lhs {
+		if x, ok := target.(*ast.AttrGetExpr); ok && (reads(x.Object) || reads(x.Key)) {
+			return true
+		}
+	}
+	if len(s.Rhs) == 1 {
+		switch s.Rhs[0].(type) {
+		case *ast.FuncCallExpr, *ast.Comma3Expr:
+			return false // all values are there before the first is assigned
+		}
+	}
+	return slices.ContainsFunc(s.Rhs, reads)
 }
 
 // mendCalls keeps gopher-lua from a mistake: it loads the function of x = (f(x))

@@ -113,10 +113,22 @@ func binaryMetamethod(L *lua.LState, a, b lua.LValue, event string) lua.LValue {
 	return metamethod(L, b, event)
 }
 
+// callable says whether the machine can call v.
+func callable(L *lua.LState, v lua.LValue) bool {
+	if v.Type() == lua.LTFunction {
+		return true
+	}
+	return metamethod(L, v, "__call").Type() == lua.LTFunction
+}
+
 // callValue calls fn for one result, on the Go stack.
 func callValue(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LValue {
-	if fn.Type() != lua.LTFunction && metamethod(L, fn, "__call").Type() != lua.LTFunction {
-		raise(L, 1, "attempt to call a "+typeName(fn)+" value")
+	if !callable(L, fn) {
+		level := 0 // a library function of C's has no position
+		if f, _ := frameOf(L, 0).fn.(*lua.LFunction); isSite(f) {
+			level = 1
+		}
+		raise(L, level, "attempt to call a "+typeName(fn)+" value")
 	}
 	L.Push(fn)
 	for _, a := range args {
@@ -208,6 +220,9 @@ func setIndex(L *lua.LState, op operand, obj, key, v lua.LValue) {
 	t, ok := obj.(*lua.LTable)
 	if !ok {
 		typeError(L, "index", op, obj)
+	}
+	if problem := badKey(key); problem != "" && behind(L, t) == t {
+		raise(L, 1, problem) // whatever __newindex would say
 	}
 	if t.Metatable != lua.LNil && t.RawGet(key) == lua.LNil {
 		if mt, ok := t.Metatable.(*lua.LTable); ok && mt.RawGetString("__newindex") != lua.LNil {

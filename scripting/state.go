@@ -2,6 +2,8 @@ package scripting
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -48,6 +50,7 @@ type state struct {
 	ownArgs bool
 
 	threads []*lua.LState // for pcall, by depth
+	callers []*lua.LState // who made those calls
 	reply   luaReply
 	args    argBuffer
 	libCall lib.Call       // of functions of package lib
@@ -57,6 +60,7 @@ type state struct {
 	entry   *lua.LFunction // where coroutines begin
 	guarded *lua.LFunction // where protected calls begin
 	pause   *lua.LFunction // suspends a coroutine before its function begins
+	count   *lua.LFunction // puts the number of its results before them
 	ipairs  *lua.LFunction // the iterator of ipairs
 	pairs   *lua.LFunction // that of pairs, which is next, and another function
 	spoiled bool           // not to be used again
@@ -125,6 +129,7 @@ func newState(e *Engine, frames int) *state {
 	st.globals.RawSetString("ARGV", st.argv)
 	st.entry = L.NewFunctionFromProto(e.entry)
 	st.pause = L.NewFunction(func(*lua.LState) int { return -1 })
+	st.count = L.NewFunction(counted)
 	st.ipairs = L.NewFunction(ipairsStep)
 	st.pairs = L.NewFunction(baseNext)
 	st.guarded = L.NewFunction(func(L *lua.LState) int {
@@ -179,7 +184,10 @@ func (st *state) standIn(t *lua.LTable) *lua.LTable {
 const readOnlyTable = "Attempt to modify a readonly table"
 
 func unknownGlobal(L *lua.LState) int {
-	name, _ := textOf(L.Get(2))
+	name, ok := textOf(L.Get(2))
+	if !ok {
+		raise(L, 1, "Second argument to luaProtectedTableError must be a string or number")
+	}
 	raise(L, 1, "Script attempted to access nonexistent global variable '"+name+"'")
 	return 0
 }
@@ -214,15 +222,47 @@ func raise(L *lua.LState, level int, msg string) {
 
 // where is the position of a level of the call stack, empty for Go functions.
 func where(L *lua.LState, level int) string {
-	dbg, ok := L.GetStack(level)
-	if !ok {
-		return ""
+	if source, line := runOf(L).state.position(L, level); line > 0 {
+		return source + ":" + strconv.Itoa(line) + ": "
 	}
-	if _, err := L.GetInfo("Sl", dbg, nil); err != nil || dbg.CurrentLine <= 0 || dbg.Source == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
+	return ""
 }
+
+// position is the place of a level as Lua counts them: the host functions that
+// stand for operators are none, and behind a protected call, which has a thread
+// of its own, it goes on with who made the call.
+func (st *state) position(L *lua.LState, level int) (source string, line int) {
+	for n := 0; ; n++ {
+		dbg, ok := L.GetStack(n)
+		if !ok {
+			return "", 0
+		}
+		v, err := L.GetInfo("fSl", dbg, nil)
+		if err != nil {
+			return "", 0
+		}
+		fn, _ := v.(*lua.LFunction)
+		if fn == st.guarded {
+			i := slices.Index(st.threads, L)
+			if i < 0 {
+				return "", 0
+			}
+			L, n = st.callers[i], 0 // which is pcall itself
+		} else if n > 0 && isSite(fn) {
+			continue
+		}
+		if level--; level < 0 {
+			if dbg.CurrentLine > 0 && fn != st.guarded {
+				return dbg.Source, dbg.CurrentLine
+			}
+			return "", 0
+		}
+	}
+}
+
+// isSite says whether fn is a host function that lowering put into the code:
+// unlike those of the libraries it has no environment.
+func isSite(fn *lua.LFunction) bool { return fn != nil && fn.IsG && fn.Env == nil }
 
 // onError is the Panic hook of every thread: gopher-lua calls it with the error
 // on the stack, while the frames are still there. It mends the machine's texts and
@@ -233,16 +273,9 @@ func (st *state) onError(L *lua.LState) {
 	if s, ok := v.(lua.LString); ok && st.run.Stop == nil {
 		v = lua.LString(mendError(L, string(s)))
 	}
-	st.run.source, st.run.line = "", 0
-	for level := 0; level < 2; level++ {
-		dbg, ok := L.GetStack(level)
-		if !ok {
-			break
-		}
-		if _, err := L.GetInfo("Sl", dbg, nil); err == nil && dbg.CurrentLine > 0 && dbg.Source != "" {
-			st.run.source, st.run.line = dbg.Source, dbg.CurrentLine
-			break
-		}
+	st.run.source, st.run.line = st.position(L, 0)
+	if st.run.line == 0 {
+		st.run.source, st.run.line = st.position(L, 1)
 	}
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: v, StackTrace: "-"})
 }
@@ -270,13 +303,14 @@ func (st *state) protect(L *lua.LState, fn lua.LValue, args []lua.LValue) ([]lua
 	r.enter(L)
 	depth := r.depth - 1
 	for depth >= len(st.threads) {
-		st.threads = append(st.threads, nil)
+		st.threads, st.callers = append(st.threads, nil), append(st.callers, nil)
 	}
 	th := st.threads[depth]
 	if th == nil {
 		th = st.newThread(L, max(st.frames>>(depth+1), minFrames))
 		st.threads[depth] = th
 	}
+	st.callers[depth] = L
 	th.Push(st.guarded)
 	th.Push(fn)
 	for _, a := range args {

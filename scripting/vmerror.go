@@ -49,7 +49,7 @@ func mendError(L *lua.LState, msg string) string {
 		reg, ok := f.find(func(i instr) (int, bool) {
 			switch i.op() {
 			case lua.OP_CALL, lua.OP_TAILCALL:
-				return i.a(), f.typeAt(i.a()) != "function" && !f.callable(i.a()) && f.loaded(i.a())
+				return i.a(), !f.callable(i.a()) && f.loaded(i.a())
 			}
 			return 0, false
 		})
@@ -210,7 +210,7 @@ func (f *frame) numeric(x int) bool {
 func (f *frame) keyIs(x int, text string) bool { return f.rk(x).String() == text }
 
 func (f *frame) callable(reg int) bool {
-	return metamethod(f.L, f.register(reg), "__call").Type() == lua.LTFunction
+	return callable(f.L, f.register(reg))
 }
 
 // uncallable is the type of the metamethod that the comparison that runs has found
@@ -384,6 +384,11 @@ func callSite(L *lua.LState) operand {
 		}
 		return 0, known == "" || site.name == known
 	})
+	if !ok && first.kind == "" {
+		if reg, isFor := f.forGenerator(); isFor && f.register(reg) == self {
+			return operand{"local", "(for generator)"}
+		}
+	}
 	if !ok {
 		return first
 	}
