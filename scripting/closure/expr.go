@@ -314,6 +314,9 @@ func (m *Machine) setIndex(line int, name operand, o, k, v Value) {
 				m.store(line, t, k, v)
 				return
 			}
+			if err := value.KeyError(k); err != nil { // whatever __newindex would say
+				m.failText(line, err.Error())
+			}
 		} else {
 			m.fail(line, name, "index", o)
 		}

@@ -257,6 +257,19 @@ func (t *Table) find(k Value, hash uint32) *node {
 	}
 }
 
+// KeyError says why nothing can be stored under k: ErrNilIndex or ErrNaNIndex.
+func KeyError(k Value) error {
+	switch k.Kind() {
+	case KindNil:
+		return ErrNilIndex
+	case KindNumber:
+		if f := k.AsNumber(); f != f {
+			return ErrNaNIndex
+		}
+	}
+	return nil
+}
+
 // Set is t[k] = v without metamethods. The error is ErrNilIndex or ErrNaNIndex.
 func (t *Table) Set(k, v Value) error {
 	switch k.Kind() {
