@@ -134,7 +134,7 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 	reusable, err := w.machine.Run(s.program, &w.in, out)
 	inv.Used = w.machine.Used()
 	if err != nil {
-		err = w.failure(s, err)
+		err = w.failure(s, inv, err)
 	}
 	if reusable {
 		w.in, w.script = closure.Input{}, nil
@@ -144,9 +144,10 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 }
 
 // failure turns how a script ended into Run's error.
-func (w *worker) failure(s *Script, err error) error {
+func (w *worker) failure(s *Script, inv *Invocation, err error) error {
 	var e *closure.Error
 	if errors.As(err, &e) {
+		inv.Told = e.Told
 		switch {
 		case e.Returned:
 			return &Failure{Returned, e.Text}

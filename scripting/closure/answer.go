@@ -17,8 +17,9 @@ func (m *Machine) answer(v Value, out command.Reply) error {
 		out.Int(numeral.Truncate(v.AsNumber()))
 		return nil
 	case value.KindTable:
-		if s := v.AsTable().GetStr("err"); s.IsString() {
-			return &Error{Returned: true, Text: replyLine(s.AsString())}
+		t := v.AsTable()
+		if s := t.GetStr("err"); s.IsString() {
+			return &Error{Returned: true, Text: replyLine(s.AsString()), Told: t.GetStr(toldField).Truthy()}
 		}
 	}
 	a := answerer{m: m, out: out}

@@ -116,20 +116,26 @@ func (m *Machine) command(raises bool) Value {
 	return v
 }
 
-// refuse is the reply to a command that is none.
+// refuse is the error of words that are no command. It is nobody's reply.
 func (m *Machine) refuse(raises bool, problem string) Value {
-	v := m.errorTable("ERR " + problem)
+	t := value.New(&m.Account, 0, 1)
+	t.SetStr("err", value.String("ERR "+problem))
+	v := value.FromTable(t)
 	if raises {
 		m.raiseValue(v)
 	}
 	return v
 }
 
+// toldField marks, as in Redis, the error table of a command's reply: INFO
+// errorstats has counted it.
+const toldField = "ignore_error_stats_update"
+
 // errorTable is an error reply as a script sees it.
 func (m *Machine) errorTable(text string) Value {
 	t := value.New(&m.Account, 0, 2)
 	t.SetStr("err", value.String(text))
-	t.SetStr("ignore_error_stats_update", value.True)
+	t.SetStr(toldField, value.True)
 	return value.FromTable(t)
 }
 

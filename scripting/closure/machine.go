@@ -162,6 +162,9 @@ type Error struct {
 	Broken bool
 	// Text is the reply, its code included, without the trailer.
 	Text string
+	// Told is set when the error is a command's reply, which was counted when the
+	// command gave it.
+	Told bool
 	// Source and Line say where an uncaught error was raised; Line is 0 when
 	// that is not known.
 	Source string
@@ -254,18 +257,18 @@ func (m *Machine) failure(p any) error {
 	if !ok {
 		return &Error{Broken: true, Text: fmt.Sprint("ERR internal error: ", p)}
 	}
-	text := "ERR nil"
+	text, told := "ERR nil", false
 	switch v := e.v; v.Kind() {
 	case value.KindTable:
 		text = "ERR unknown error" // Redis 7.0 crashes here
 		if s, ok := textOf(v.AsTable().GetStr("err")); ok {
-			text = s
+			text, told = s, v.AsTable().GetStr(toldField).Truthy()
 		}
 	case value.KindNil:
 	default:
 		text = "ERR " + plainText(v)
 	}
-	return &Error{Text: text, Source: e.source, Line: e.line}
+	return &Error{Text: text, Told: told, Source: e.source, Line: e.line}
 }
 
 // Stopped says where the last run was when its account ended it; source is ""
