@@ -63,6 +63,16 @@ wat() {
 	finish "$1/wat/$1.wasm"
 }
 
+# The conformance guest, which pins the ABI.
+abitest() {
+	dir=$root/plugins/abitest
+	have wat2wasm wabt plugins/abitest/abitest.wasm || return 0
+	wat2wasm "$dir/abitest.wat" -o "$tmp/plain.wasm"
+	(cd "$root" && go run ./examples/plugins/pack "$tmp/plain.wasm" plugins/abitest/manifest.json "$tmp/out.wasm")
+	finish "$dir/abitest.wasm"
+}
+
 c cad
 wat cad
+abitest
 exit $failed
