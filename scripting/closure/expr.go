@@ -405,8 +405,7 @@ func (c *compiler) table(x *ast.TableExpr) expr {
 			m.stack = append(m.stack, v)
 		}
 		if last != nil {
-			res := last(f)
-			m.stack = append(m.stack, res...)
+			m.extend(last(f))
 		}
 		m.flush(t, base, stored)
 		return value.FromTable(t)

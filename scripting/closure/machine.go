@@ -22,7 +22,10 @@ type Table = value.Table
 const (
 	// maxWeight bounds the Go stack of a script: the closures of all waiting
 	// functions, each as deep as its source nests, a few hundred bytes apiece.
-	maxWeight = 200_000
+	maxWeight = 100_000
+	// maxStack is how many values may be on their way to functions, the arguments
+	// of those that wait included.
+	maxStack = 1 << 19
 	// maxNative bounds calls that a library function or a metamethod makes, as
 	// Lua's LUAI_MAXCCALLS.
 	maxNative = 200
@@ -325,7 +328,11 @@ func (m *Machine) push(fn *Function, weight int) *frame {
 func (m *Machine) overflow() {
 	if m.depth > 0 {
 		if f := m.frames[m.depth-1]; f.fn != nil {
-			m.throw(f.site.line, "stack overflow")
+			line := max(f.fn.proto.line, 1)
+			if f.site != nil {
+				line = f.site.line
+			}
+			m.throw(line, "stack overflow")
 		}
 	}
 	m.raise(0, "stack overflow")
@@ -341,6 +348,9 @@ func (f *frame) load(p *proto, args []Value) {
 	n := copy(f.slots[:p.params], args)
 	clear(f.slots[n:p.params])
 	if p.vararg {
+		if extra := len(args) - n; extra > cap(f.extra) {
+			f.m.alloc(16 * extra)
+		}
 		f.extra = append(f.extra[:0], args[n:]...)
 		f.varargs = f.extra
 		if p.slots > p.params && p.hasArg() {
@@ -458,6 +468,18 @@ func (m *Machine) back1(v Value, library bool, args ...Value) Value {
 		return res[0]
 	}
 	return value.Nil
+}
+
+// extend puts a list of values on the stack.
+func (m *Machine) extend(values []Value) {
+	if n := len(m.stack) + len(values); n > cap(m.stack) {
+		if n > maxStack {
+			m.overflow()
+		}
+		m.alloc(32 * n)
+	}
+	m.Left -= len(values) >> 3
+	m.stack = append(m.stack, values...)
 }
 
 // ret1 is a result of one value.

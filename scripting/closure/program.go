@@ -266,9 +266,7 @@ func (c *compiler) push(list []ast.Expr) func(f *frame) {
 				v := e(f)
 				m.stack = append(m.stack, v)
 			}
-			res := last(f)
-			m.stack = append(m.stack, res...)
-			m.Mem += int64(4 * len(res))
+			m.extend(last(f))
 		}
 	}
 	all := c.exprs(list)
