@@ -133,6 +133,9 @@ func (in *instance) log(level slog.Level, line []byte) {
 	if in.logged++; in.logged > maxLogLines {
 		return
 	}
+	if in.short {
+		in.mayGoOn() // not under latches: to write may take time
+	}
 	in.m.host.opt.Log.Log(context.Background(), level, "from a plugin", "module", in.m.man.Name, "text", string(line[:min(len(line), maxLogLine)]))
 }
 

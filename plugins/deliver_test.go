@@ -72,7 +72,7 @@ func inBubble(t *testing.T, g guest, opt plugins.Options, run func(t *testing.T,
 		if opt.MaxTime == 0 {
 			opt.MaxTime = time.Minute
 		}
-		b := newBenchOn(t, opt, wallClock{})
+		b := newBenchOn(t, opt, store.Options{Clock: wallClock{}})
 		b.want("+OK", "MODULE", "LOAD", path)
 		run(t, b)
 		b.host.Close()

@@ -25,13 +25,14 @@ type bench struct {
 
 func newBench(t testing.TB, opt plugins.Options) *bench {
 	t.Helper()
-	return newBenchOn(t, opt, nil)
+	return newBenchOn(t, opt, store.Options{})
 }
 
-func newBenchOn(t testing.TB, opt plugins.Options, clock store.Clock) *bench {
+func newBenchOn(t testing.TB, opt plugins.Options, on store.Options) *bench {
 	t.Helper()
 	log := &store.MemoryLog{Keep: true}
-	st, err := store.New(store.Options{Log: log, Clock: clock})
+	on.Log = log
+	st, err := store.New(on)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,17 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
+	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // fuelSlice is what an instance may spend before the host is asked again: some
 // milliseconds, so that Go can schedule and collect in between.
 const fuelSlice = 4 << 20
+
+// fuelNanos is about what a unit of fuel takes, in ns: what a call under latches
+// spends of its transaction's allowance.
+const fuelNanos = 1
 
 // instance is one instance of a module with a linear memory of its own. It runs
 // one call at a time. It is also the context.Context of its guest's calls,
@@ -51,6 +56,7 @@ type instance struct {
 	reaches  bool               // keys need not be declared
 	replies  bool               // somebody waits for a reply
 	mayBlock bool
+	short    bool           // latches are held: no more than the transaction's allowance
 	stateful manifest.State // what the call may do with the module's state
 	open     []openReply    // what is open of the reply
 	deferred int            // how many of these wait for their length
@@ -132,7 +138,24 @@ func (m *module) instantiate() (in *instance, err error) {
 
 func (in *instance) close() { in.guest.Close(in) }
 
-// take returns an instance that is ready, makes one, or waits for one.
+// prepare makes an instance, before any key is acquired, if there is none ready
+// and there may be another. It is not taken yet: those who wait for one hot key
+// would hold all instances meanwhile, and no other key's command could run.
+func (m *module) prepare() {
+	if len(m.ready) != 0 {
+		return
+	}
+	select {
+	case m.slots <- struct{}{}:
+		if in, err := m.fill(); err == nil { // otherwise the call will say so
+			m.give(in)
+		}
+	default:
+	}
+}
+
+// take returns an instance that is ready, makes one, or waits for one. Under
+// latches it takes what is ready, or nil.
 //
 // Whoever waits here holds the keys of its call. It cannot wait in a circle:
 // an instance is taken after all keys of a call are held, the guest never waits
@@ -143,6 +166,9 @@ func (m *module) take(c *command.Call) (*instance, error) {
 	case in := <-m.ready:
 		return in, nil
 	default:
+	}
+	if c.Tx.Short() {
+		return nil, nil
 	}
 	select {
 	case in := <-m.ready:
@@ -221,8 +247,17 @@ func (in *instance) count(size int64) {
 }
 
 // run is the handler of a plugin command.
-func (m *module) run(c *command.Call, id int32) {
-	if p := m.guest(c, func(in *instance) error { return in.run(c, id) }); p != nil {
+func (m *module) run(c *command.Call, id int32, hint *command.Hint) {
+	short := c.Tx.Short()
+	p := m.guest(c, func(in *instance) error { return in.run(c, id) })
+	if short {
+		if p != nil {
+			c.Tx.Promote() // it may wait with its keys in its hand only
+			m.calls.Add(-1)
+		}
+		hint.Tried(!c.Tx.Clash())
+	}
+	if p != nil && !c.Tx.Clash() {
 		m.park(c, id, p)
 	}
 }
@@ -240,8 +275,17 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 		c.Err("PLUGINDISABLED " + m.man.Name + ": " + *why)
 		return nil
 	}
-	m.calls.Add(1)
+	short := c.Tx.Short()
+	if short && c.Tx.Allowance() <= 0 {
+		c.Tx.Promote()
+		return nil
+	}
 	in, err := m.take(c)
+	if in == nil && err == nil {
+		c.Tx.Promote()
+		return nil
+	}
+	m.calls.Add(1)
 	if err != nil {
 		m.errors.Add(1)
 		c.Err(m.problem(err.Error()))
@@ -253,11 +297,15 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	in.kills = kills
 	err = run(in)
 	c.S.Cause = outer
+	if short {
+		c.Tx.Spend(in.used() * fuelNanos)
+	}
 	if err != nil {
 		in.flushLine(slog.LevelWarn)
 		m.discard(in)
 		c.Reply.Rewind(mark)
 		if c.Tx.Clash() {
+			m.calls.Add(-1)
 			return nil // all of it is run again
 		}
 		m.trapped(c.Spec.Name, err)
@@ -316,6 +364,7 @@ func (in *instance) bind(c *command.Call) {
 	in.spent, in.hosted, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0
 	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
 	in.began = time.Now()
+	in.short = c.Tx.Short()
 	if o := c.S.Cause.(*cause).parent; o != nil && !o.began.IsZero() {
 		in.began = o.began // within another guest's call, whose time is up when it is
 	}
@@ -473,14 +522,21 @@ func (in *instance) refill(left int64) int64 {
 		panic(&trap{"calls are nested too deeply"})
 	}
 	in.spent += in.slice
+	in.slice = 0
 	in.mayGoOn()
 	return in.grant()
 }
+
+// used is what the call has cost so far in fuel, that of host functions included.
+func (in *instance) used() int64 { return in.spent + in.slice - int64(in.fuel.Get()) + in.hosted }
 
 // grant is the next slice of fuel: as much as the manifest leaves, a slice at
 // most.
 func (in *instance) grant() int64 {
 	in.slice = fuelSlice
+	if in.short {
+		in.slice = min(in.slice, max(1, in.call.Tx.Allowance()/fuelNanos))
+	}
 	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil {
 		in.slice = min(in.slice, limit-in.spent)
 	}
@@ -489,6 +545,10 @@ func (in *instance) grant() int64 {
 
 // mayGoOn ends a call that has run for too long, or that nobody waits for.
 func (in *instance) mayGoOn() {
+	if in.short {
+		in.call.Tx.Promote()
+		panic(&trap{reason: rerunReason})
+	}
 	in.hosted = 0
 	runtime.Gosched()
 	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent >= limit {
@@ -513,7 +573,7 @@ func (in *instance) mayGoOn() {
 // which does little but call them is asked as often as one that computes. It
 // costs the guest no fuel of its manifest.
 func (in *instance) charge(units int64) {
-	if in.hosted += units; in.hosted >= fuelSlice {
+	if in.hosted += units; in.hosted >= fuelSlice || in.short && in.hosted >= store.Allowance/fuelNanos {
 		in.mayGoOn()
 	}
 }

@@ -225,7 +225,7 @@ func signature(params, results []api.ValueType) string {
 // spec is the table's record of a plugin command.
 func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 	s := &command.Spec{
-		Name: strings.ToLower(c.Name), Arity: c.Arity, Flags: command.Module, Access: command.Locked,
+		Name: strings.ToLower(c.Name), Arity: c.Arity, Flags: command.Module, Access: command.Bounded,
 		Summary: c.Summary, Since: c.Since, Group: c.Group, Complexity: "Depends on the module.",
 	}
 	for _, name := range c.Flags {
@@ -254,8 +254,12 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 		s.Keys = []command.KeySpec{{Begin: c.Keys.First, Last: last, Step: c.Keys.Step, Flags: flags}}
 	}
 	m.setState(s, c)
-	id := c.ID
-	s.Handler = func(call *command.Call) { m.run(call, id) }
+	id, hint := c.ID, &command.Hint{}
+	s.Handler = func(call *command.Call) { m.run(call, id, hint) }
+	s.Prepare = func(call *command.Call) {
+		m.prepare()
+		call.Lengthy = hint.Lengthy()
+	}
 	return s, nil
 }
 

@@ -208,7 +208,7 @@ func (wallClock) NowMicro() int64 { return time.Now().UnixMicro() }
 // which it expires, one after the other, with nobody looking for expired keys.
 func TestBlockExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBenchOn(t, plugins.Options{MaxTime: time.Minute}, wallClock{})
+		b := newBenchOn(t, plugins.Options{MaxTime: time.Minute}, store.Options{Clock: wallClock{}})
 		b.want("+OK", "MODULE", "LOAD", lockGuest().build(t))
 		b.want(":1", "H.LOCK", "k")
 		began := time.Now()

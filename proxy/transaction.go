@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -228,7 +225,6 @@ func exec(c *command.Call) {
 // runQueued runs the commands of a transaction. As in Redis, one that fails
 // does not undo the others.
 func (c *client) runQueued(call *command.Call, queue []queued) {
-	defer c.finish(queue)
 	c.prepare(queue)
 	tx := c.sess.Tx
 	db := c.sess.DB
@@ -290,48 +286,14 @@ func (c *client) runQueued(call *command.Call, queue []queued) {
 	}
 }
 
-// prepare has the queued commands do what must be done before keys are acquired:
-// scripts are compiled, instances of modules taken. Those are waited for, so they
-// are taken in the order of the modules' names, one for all commands of a module.
+// prepare has the queued commands do what must be done before keys are acquired.
 func (c *client) prepare(queue []queued) {
-	var modules []*queued
 	for i := range queue {
-		switch q := &queue[i]; {
-		case q.spec.Prepare == nil:
-		case q.spec.ModuleName() == "":
+		if q := &queue[i]; q.spec.Prepare != nil {
 			inner := q.call(c)
-			c.s.engine.Prepare(&inner)
+			q.spec.Prepare(&inner)
 			q.prepared, q.lengthy = inner.Prepared, inner.Lengthy
-		default:
-			modules = append(modules, q)
 		}
-	}
-	slices.SortStableFunc(modules, func(a, b *queued) int { return strings.Compare(a.spec.ModuleName(), b.spec.ModuleName()) })
-	for i, q := range modules {
-		if i > 0 && modules[i-1].spec.ModuleName() == q.spec.ModuleName() {
-			q.prepared = modules[i-1].prepared
-			continue
-		}
-		inner := q.call(c)
-		c.s.engine.Prepare(&inner)
-		q.prepared = inner.Prepared
-	}
-}
-
-// finish undoes prepare.
-func (c *client) finish(queue []queued) {
-	for i := range queue {
-		q := &queue[i]
-		if q.prepared == nil || q.spec.Finish == nil {
-			continue
-		}
-		inner := q.call(c)
-		for j := range queue { // what several share is given back once
-			if queue[j].prepared == inner.Prepared {
-				queue[j].prepared = nil
-			}
-		}
-		c.s.engine.Finish(&inner)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // prepare compiles the source of an EVAL, which nobody should have to wait for.
 func (r *Runner) prepare(c *command.Call) {
 	if s, _ := r.source(c.Args[1]); s != nil {
-		c.Prepared, c.Lengthy = s, s.lengthy()
+		c.Prepared, c.Lengthy = s, s.Lengthy()
 	}
 }
 
@@ -24,7 +24,7 @@ func (r *Runner) prepareCached(c *command.Call) {
 		m.script = r.cached(c.Args[1])
 	}
 	if s := m.script; s != nil {
-		c.Prepared, c.Lengthy = s, s.lengthy()
+		c.Prepared, c.Lengthy = s, s.Lengthy()
 	}
 }
 
@@ -295,9 +295,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	if short {
 		c.Tx.Spend(sc.Used * instructionNanos)
 		if f != nil {
-			f.ranShort(err != errRerun)
+			f.Tried(err != errRerun)
 		} else {
-			s.ranShort(err != errRerun)
+			s.Tried(err != errRerun)
 		}
 	}
 	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil, nil

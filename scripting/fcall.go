@@ -14,7 +14,7 @@ func (r *Runner) fcallRO(c *command.Call) { r.callNamed(c, true) }
 // keys at once. Which function it is the transaction decides.
 func (r *Runner) prepareCall(c *command.Call) {
 	if f := r.libraries.committed.Load().find(c.Args[1]); f != nil {
-		c.Lengthy = f.lengthy()
+		c.Lengthy = f.Lengthy()
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // functionChunk is what error messages call a library, as Redis 7.
@@ -48,7 +50,7 @@ type Function struct {
 	Flags       Flags
 	Library     *Library
 
-	shortHint
+	command.Hint
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/closure"
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // scriptChunk is what error messages call a script, as Redis 7.
@@ -54,7 +55,7 @@ type Script struct {
 	Source string
 	Flags  Flags
 
-	shortHint
+	command.Hint
 	cached, used atomic.Bool // what the cache knows of it
 
 	program *closure.Program // for the second engine; nil when it does not cover the script

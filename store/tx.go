@@ -410,7 +410,13 @@ func (tx *Tx) await(k *Key, l *keyLock, w *Wait) (err error) {
 	for {
 		select {
 		case <-tx.self.granted:
-			return nil
+			select {
+			case <-w.done(): // before: who was killed while it waited does nothing any more
+				tx.self.granted <- struct{}{}
+				err = ErrCancelled
+			default:
+				return nil
+			}
 		case <-w.done():
 			err = ErrCancelled
 		case <-s.closed:

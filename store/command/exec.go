@@ -65,36 +65,12 @@ const fewKeys = 8
 // Spec is known, its arity right, and the client may run it.
 func (e *Engine) Run(c *Call) {
 	c.E, c.Tx = e, c.S.Tx
-	if c.Spec.Prepare == nil {
-		e.run(c)
-	} else {
-		e.runPrepared(c)
-	}
-	if c.S.inner.open {
-		e.settle(c.S)
-	}
-}
-
-func (e *Engine) runPrepared(c *Call) {
-	e.Prepare(c)
-	defer e.Finish(c)
-	e.run(c)
-}
-
-// Prepare prepares a command that is about to be run for a client, before its
-// keys are acquired. Run does it by itself; who runs several commands in one
-// transaction does it for each of them, and Finish when the transaction has ended.
-func (e *Engine) Prepare(c *Call) {
 	if c.Spec.Prepare != nil {
-		c.E = e
 		c.Spec.Prepare(c)
 	}
-}
-
-// Finish undoes Prepare.
-func (e *Engine) Finish(c *Call) {
-	if c.Spec.Finish != nil {
-		c.Spec.Finish(c)
+	e.run(c)
+	if c.S.inner.open {
+		e.settle(c.S)
 	}
 }
 

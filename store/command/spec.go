@@ -30,15 +30,12 @@ type Spec struct {
 	Help []string
 
 	Handler Handler
-	// Prepare is called before any key of a client's command is acquired. It does
-	// what others should not have to wait for (compiling, getting hold of an
-	// instance), leaves the outcome in Call.Prepared for the handler, and may set
+	// Prepare is called before any key of a client's command is acquired, also by
+	// EXEC. It does what others should not have to wait for, such as compiling,
+	// may leave the outcome in Call.Prepared for the handler, and may set
 	// Call.Lengthy. It answers nothing: what it finds wrong the handler will say.
 	// For commands of scripts and plugins it is not called.
 	Prepare func(c *Call)
-	// Finish is called when a command that was prepared has ended and its keys are
-	// free, however it ended.
-	Finish func(c *Call)
 	// Instant: a Free command that takes no lock and waits for nothing, so that
 	// it may run in a transaction that holds latches.
 	Instant bool

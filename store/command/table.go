@@ -152,9 +152,6 @@ func (s *Spec) check() error {
 	if s.Instant && (s.Access != Free || s.Outside || s.Flags&Blocking != 0) {
 		return bad("only a free command that neither blocks nor acts outside of the keyspace can be instant")
 	}
-	if s.Finish != nil && s.Prepare == nil {
-		return bad("it has something to finish, but nothing prepares it")
-	}
 	if len(s.Keys) == 0 && s.Extra == nil && len(s.Sub) == 0 && s.Access <= Locked {
 		return bad("access by keys, but no key specs")
 	}

@@ -14,6 +14,7 @@ var waitingTests = []test{
 	{name: "waiters are served first come first served", run: testFIFO},
 	{name: "a lock is handed over, nobody takes it in between", run: testHandOver},
 	{name: "who is cancelled leaves the queue", run: testCancel},
+	{name: "who was cancelled before its turn came gets nothing", run: testCancelledFirst},
 	{name: "who has waited for a slow owner is told that it is busy", run: testBusy},
 	{name: "an owner that waits for other keys is not slow", run: testBusyCountsFromAllKeys},
 	{name: "closing the store ends all waiting", run: testClose},
@@ -247,4 +248,19 @@ func testFailedAcquire(f *fixture) {
 	holder.Rollback()
 	f.set("k5", "v")
 	f.alone().Rollback() // and the gate counts nobody
+}
+
+// Both happen before the waiter runs again: it was killed, and got the key.
+func testCancelledFirst(f *fixture) {
+	for range 50 { // the order of a select is not to be relied on
+		holder := f.lock("k")
+		done, result := make(chan struct{}), make(chan error, 1)
+		tx := f.s.NewTx()
+		go func() { result <- lockIn(tx, &store.Wait{Done: done}, "k") }()
+		f.waits("the lock", result)
+		close(done)
+		holder.Rollback()
+		f.wantErr("a wait that was cancelled before the key was free", f.ended("the lock", result), store.ErrCancelled)
+	}
+	f.set("k", "v") // it was passed on
 }
