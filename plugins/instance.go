@@ -299,15 +299,18 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	c.S.Cause = outer
 	if short {
 		c.Tx.Spend(in.used() * fuelNanos)
+		in.short = false
+	}
+	if err != nil && c.Tx.Clash() { // all of it is run again
+		m.calls.Add(-1)
+		m.discard(in)
+		c.Reply.Rewind(mark)
+		return nil
 	}
 	if err != nil {
 		in.flushLine(slog.LevelWarn)
 		m.discard(in)
 		c.Reply.Rewind(mark)
-		if c.Tx.Clash() {
-			m.calls.Add(-1)
-			return nil // all of it is run again
-		}
 		m.trapped(c.Spec.Name, err)
 		c.Err(m.problem(err.Error()))
 		return nil

@@ -52,7 +52,7 @@ func (w *world) Deliver(ev *store.Event) {
 
 const worldBegins = 1_700_000_000_000
 
-func newWorld(t testing.TB, name string, allowance func() int64) *world {
+func newWorld(t testing.TB, name string, vm bool, allowance func() int64) *world {
 	w := &world{name: name, clock: store.NewManualClock(worldBegins), errors: map[string]int{}}
 	lines := slog.New(slog.NewTextHandler(&w.lines, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -60,7 +60,7 @@ func newWorld(t testing.TB, name string, allowance func() int64) *world {
 		}
 		return a
 	}}))
-	r := newRoomOn(t, Settings{}, store.Options{Clock: w.clock, Log: &w.log, Sink: w, Allowance: allowance}, Options{Logger: lines})
+	r := newRoomOn(t, Settings{}, store.Options{Clock: w.clock, Log: &w.log, Sink: w, Allowance: allowance}, Options{Logger: lines, VMOnly: vm})
 	r.engine.Store.SetNotify(^uint32(0))
 	r.engine.OnError = func(msg string) { w.errors[msg]++ }
 	w.client = r.client()
@@ -291,22 +291,24 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d lines, and %d", len(x), len(y))
 }
 
-// TestShortAsLocked runs random scripts in three worlds: under latches for as
-// long as it goes, with locked keys, and promoted anywhere. All that can be seen
-// must be the same, but for time.
+// TestShortAsLocked runs random scripts in several worlds, on both engines: under
+// latches for as long as it goes, with locked keys, and promoted anywhere. All
+// that can be seen must be the same, but for time.
 func TestShortAsLocked(t *testing.T) {
 	promoted := int64(0)
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		random := rand.New(rand.NewPCG(seed, 1))
 		worlds := []*world{
-			newWorld(t, "short", func() int64 { return 1 << 40 }),
-			newWorld(t, "locked", func() int64 { return 0 }),
-			newWorld(t, "mixed", func() int64 { return random.Int64N(200) * random.Int64N(200) }),
+			newWorld(t, "short", false, func() int64 { return 1 << 40 }),
+			newWorld(t, "locked", false, func() int64 { return 0 }),
+			newWorld(t, "mixed", false, func() int64 { return random.Int64N(200) * random.Int64N(200) }),
+			newWorld(t, "short on the machine", true, func() int64 { return 1 << 40 }),
+			newWorld(t, "mixed on the machine", true, func() int64 { return random.Int64N(200) * random.Int64N(200) }),
 		}
 		var replicas []*world
 		for range worlds {
-			replicas = append(replicas, newWorld(t, "replica", nil))
+			replicas = append(replicas, newWorld(t, "replica", false, nil))
 		}
 		steps := rapid.IntRange(1, 12).Draw(rt, "steps")
 		for range steps {
