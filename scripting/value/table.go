@@ -455,10 +455,15 @@ func (t *Table) countArray(counts *[maxBits + 1]int) (total int) {
 	return total
 }
 
-// Resize gives the array part at least n slots, as a constructor with that many elements does.
+// Resize gives the array part at least n slots, as a constructor with that many
+// elements does. Keys of the hash part that belong there move.
 func (t *Table) Resize(n int) {
-	if n > len(t.array) {
+	switch {
+	case n <= len(t.array):
+	case t.nodes == nil:
 		t.growArray(n)
+	default:
+		t.resize(n, len(t.nodes))
 	}
 }
 

@@ -176,3 +176,26 @@ func BenchmarkGetHashed(b *testing.B) {
 		}
 	}
 }
+
+// TestResizeMovesKeys: an array part that grows takes its keys from the hash part.
+func TestResizeMovesKeys(t *testing.T) {
+	tab := NewTable(0, 2)
+	tab.SetInt(1, Int(-1))
+	tab.SetInt(3, Int(-3))
+	tab.SetStr("k", True)
+	tab.Resize(3)
+	tab.SetInt(1, Int(10))
+	if got := tab.GetInt(1).AsNumber(); got != 10 {
+		t.Errorf("t[1] is %v, want 10", got)
+	}
+	if got := tab.GetInt(3).AsNumber(); got != -3 {
+		t.Errorf("t[3] is %v, want -3", got)
+	}
+	n := 0
+	for at, k, _ := tab.NextAt(0); !k.IsNil(); at, k, _ = tab.NextAt(at) {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d keys, want 3", n)
+	}
+}
