@@ -1,0 +1,150 @@
+package latchkey
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// What the host calls. docs/PLUGIN-ABI.md says when.
+
+const (
+	statusOK    = 0
+	statusAgain = 1
+)
+
+// Main is for func main, which WebAssembly never calls.
+func Main() {}
+
+//go:wasmexport lk_abi
+func guestABI() int32 { return 1 }
+
+// arena is the room for frames; 64-bit words, because frames are aligned to 8.
+var arena []uint64
+
+//go:wasmexport lk_arena
+func guestArena(size int32) unsafe.Pointer {
+	if size < 0 {
+		return nil
+	}
+	arena = make([]uint64, (int(size)+7)/8)
+	return unsafe.Pointer(unsafe.SliceData(arena))
+}
+
+//go:wasmexport lk_init
+func guestInit() int32 {
+	if module.Name == "" {
+		Log(LogWarning, "no module was registered: call latchkey.Register in an init function")
+		return int32(ErrInvalid)
+	}
+	if module.Init != nil {
+		return status(module.Init())
+	}
+	return statusOK
+}
+
+//go:wasmexport lk_command
+func guestCommand(id, argc int32, frame unsafe.Pointer) int32 {
+	return status(module.Commands[id-1].Run(begin(argc, frame)))
+}
+
+//go:wasmexport lk_wake
+func guestWake(token int64, reason, argc int32, frame unsafe.Pointer) int32 {
+	c := begin(argc, frame)
+	cmd := commandNamed(c)
+	switch {
+	case cmd != nil && cmd.Wake != nil:
+		return status(cmd.Wake(c, token, reason == 1))
+	case reason == 1 || cmd == nil:
+		c.ReplyNull()
+		return statusOK
+	}
+	return status(cmd.Run(c))
+}
+
+// commandNamed is the command whose name is the frame's first argument.
+func commandNamed(c *Call) *Command {
+	name := c.Arg(0)
+	for i := range module.Commands {
+		if sameName(module.Commands[i].Name, name) {
+			return &module.Commands[i]
+		}
+	}
+	return nil
+}
+
+func sameName(a string, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range b {
+		if lower(a[i]) != lower(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(ch byte) byte {
+	if 'A' <= ch && ch <= 'Z' {
+		return ch + 'a' - 'A'
+	}
+	return ch
+}
+
+//go:wasmexport lk_timer
+func guestTimer(token int64) int32 {
+	if module.Timer == nil {
+		return statusOK
+	}
+	the = Call{}
+	return status(module.Timer(&the, token))
+}
+
+//go:wasmexport lk_event
+func guestEvent(class, argc int32, frame unsafe.Pointer) int32 {
+	c := begin(argc, frame)
+	if module.Event == nil {
+		return statusOK
+	}
+	return status(module.Event(c, EventClass(class), string(c.Arg(0)), c.Arg(1)))
+}
+
+//go:wasmexport lk_closed
+func guestClosed(token int64, argc int32, frame unsafe.Pointer) int32 {
+	c := begin(argc, frame)
+	if module.Closed == nil {
+		return statusOK
+	}
+	return status(module.Closed(c, c.Arg(0), token))
+}
+
+// status is what the host is told of err.
+func status(err error) int32 {
+	if err == nil {
+		return statusOK
+	}
+	switch e := err.(type) {
+	case Code:
+		return int32(e)
+	case errAgain:
+		return statusAgain
+	case Error:
+		return replyError(string(e))
+	}
+	var code Code
+	var text Error
+	switch {
+	case errors.Is(err, ErrAgain):
+		return statusAgain
+	case errors.As(err, &code):
+		return int32(code)
+	case errors.As(err, &text):
+		return replyError(string(text))
+	}
+	return replyError("ERR " + err.Error())
+}
+
+func replyError(text string) int32 {
+	hostReplyError(unsafe.Pointer(unsafe.StringData(text)), uint32(len(text)))
+	return statusOK
+}
