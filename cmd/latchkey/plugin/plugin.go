@@ -19,6 +19,8 @@ const (
 )
 
 const usage = `Usage:
+  latchkey plugin new --lang LANGUAGE NAME [FOLDER]
+      Makes a project that builds and has a test; the languages are those of the SDKs.
   latchkey plugin pack MODULE.wasm MANIFEST.json [OUT.wasm]
       Puts the manifest into the module, in place unless OUT.wasm is given.
   latchkey plugin inspect FILE.wasm
@@ -55,6 +57,8 @@ func (p Program) Run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 		return p.test(rest, stdout, stderr)
 	case "bench":
 		return bench(rest, stdout, stderr)
+	case "new":
+		return newProject(rest, stdout, stderr)
 	case "compile":
 		return compile(rest, stdin, stderr)
 	case "help", "--help", "-h":

@@ -33,7 +33,7 @@ func guestArena(size int32) unsafe.Pointer {
 //go:wasmexport lk_init
 func guestInit() int32 {
 	if module.Name == "" {
-		Log(LogWarning, "no module was registered: call latchkey.Register in an init function")
+		println("no module was registered: call latchkey.Register in an init function")
 		return int32(ErrInvalid)
 	}
 	if module.Init != nil {
