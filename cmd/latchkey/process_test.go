@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,6 +30,10 @@ type process struct {
 // startServer starts a server in a folder and returns when it has said that it
 // is ready. The caller must stop it.
 func startServer(dir, stdin, path string, args ...string) (*process, error) {
+	cache, err := os.MkdirTemp("", "latchkey-cache-") // of compiled modules
+	if err != nil {
+		return nil, err
+	}
 	isReady := make(chan struct{})
 	var once sync.Once
 	seen := func() { once.Do(func() { close(isReady) }) }
@@ -41,17 +44,18 @@ func startServer(dir, stdin, path string, args ...string) (*process, error) {
 		exited: make(chan struct{}),
 	}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(dir, "cache")) // of compiled modules
+	p.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
+		os.RemoveAll(cache)
 		return nil, err
 	}
 	go func() {
 		p.cmd.Wait()
+		os.RemoveAll(cache)
 		close(p.exited)
 	}()
-	var err error
 	select {
 	case <-isReady:
 		return p, nil
