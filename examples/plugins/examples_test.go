@@ -43,7 +43,11 @@ func TestTranscripts(t *testing.T) {
 	for name := range calls {
 		for _, module := range modules(t, name) {
 			t.Run(module, func(t *testing.T) {
-				cmd := exec.Command(program, "plugin", "test", module, filepath.Join(name, name+".transcript"))
+				transcript := filepath.Join(name, name+".transcript")
+				if own := filepath.Join(filepath.Dir(module), name+".transcript"); exists(own) {
+					transcript = own // of a language that has not all of the commands
+				}
+				cmd := exec.Command(program, "plugin", "test", module, transcript)
 				cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Errorf("%v\n%s", err, out)
@@ -51,6 +55,11 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // server is a store with a module, without a network.
@@ -133,7 +142,7 @@ func TestFlatMemory(t *testing.T) {
 					t.Errorf("%d bytes of linear memory in %d instances after %d calls, %d after %d more",
 						warm.MemoryBytes, warm.Instances, warm.Calls, after.MemoryBytes, after.Calls-warm.Calls)
 				}
-				if after.Traps != 0 || after.Calls-warm.Calls < int64(million)/2 {
+				if after.Traps != 0 || after.Calls-warm.Calls < int64(million)/int64(2*len(lines)) {
 					t.Errorf("%d calls and %d traps", after.Calls-warm.Calls, after.Traps)
 				}
 			})

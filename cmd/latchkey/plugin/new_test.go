@@ -16,7 +16,7 @@ import (
 // sdks are the SDKs' files below plugins/sdk, which a new project gets as sdk/.
 var sdks = map[string][]string{
 	"go": {"go/*.go", "go/go.mod"},
-	"c":  {"c/latchkey.h"},
+	"c":  {"c/*.h"},
 }
 
 // The archives of the SDKs are the SDKs as they are; LATCHKEY_UPDATE=1 makes them anew.

@@ -15,7 +15,7 @@ import (
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 )
 
-var modules = []string{"c/cad.wasm", "wat/cad.wasm"}
+var modules = []string{"wat/cad.wasm"}
 
 // keyspace answers the host functions that the plugin calls.
 type keyspace struct {
@@ -199,7 +199,7 @@ func TestCommand(t *testing.T) {
 }
 
 func TestManifests(t *testing.T) {
-	document, err := os.ReadFile("manifest.json")
+	document, err := os.ReadFile("wat/manifest.json")
 	if err != nil {
 		t.Fatal(err)
 	}
