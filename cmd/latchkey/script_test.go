@@ -19,6 +19,11 @@ import (
 var redisServer, redisCLI string
 
 func TestMain(m *testing.M) {
+	// A server within a test compiles modules with the program it runs in, which is
+	// this one.
+	if len(os.Args) > 1 && os.Args[1] == "plugin" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	redisServer, _ = exec.LookPath("redis-server")
 	redisCLI, _ = exec.LookPath("redis-cli")
 	testscript.Main(m, map[string]func(){"latchkey": main, "redis-server": main})

@@ -32,6 +32,11 @@ func compileLimits(pages int) limits {
 // maxCode bounds the instrumented code that the child reads, in bytes.
 const maxCode = 64 << 20
 
+// childMark stands in the child's environment. A program that does not know the
+// sub-command, such as a test's, would otherwise load modules itself, and have
+// children without end.
+const childMark = "LATCHKEY_PLUGIN_COMPILE"
+
 // Child compiles modules in a process of its own: this program, called as
 // `latchkey plugin compile`. A module that keeps the compiler busy or makes it
 // eat memory ends that process, not the server.
@@ -39,6 +44,9 @@ func Child(maxPages int) plugins.CompileFunc { return child(compileLimits(maxPag
 
 func child(l limits) plugins.CompileFunc {
 	return func(ctx context.Context, dir string, code []byte) error {
+		if os.Getenv(childMark) != "" {
+			return errors.New("a process that compiles modules was asked to load one")
+		}
 		self, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("cannot find this program to compile with: %w", err)
@@ -46,7 +54,7 @@ func child(l limits) plugins.CompileFunc {
 		cmd := exec.CommandContext(ctx, self, append([]string{"plugin", "compile", dir}, l.words()...)...)
 		cmd.Stdin = bytes.NewReader(code)
 		// Nothing of the server's environment, and one processor at a time.
-		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
+		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childMark + "=1"}
 		cmd.WaitDelay = time.Second
 		detach(cmd)
 		said := &head{max: 4096}

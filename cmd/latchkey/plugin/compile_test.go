@@ -86,6 +86,14 @@ func TestChildIsLimited(t *testing.T) {
 	}
 }
 
+// A child has no children, whatever program it is.
+func TestChildHasNoChildren(t *testing.T) {
+	t.Setenv(childMark, "1")
+	if err := Child(16)(context.Background(), t.TempDir(), nested(3, 8)); err == nil || !strings.Contains(err.Error(), "was asked to load one") {
+		t.Errorf("a child that loads a module: %v", err)
+	}
+}
+
 func TestChildRefuses(t *testing.T) {
 	for name, code := range map[string][]byte{"nothing": nil, "garbage": []byte("\x00asm\x01\x00\x00\x00\xff\xff"), "cut off": nested(3, 8)[:40]} {
 		err := Child(16)(context.Background(), t.TempDir(), code)
