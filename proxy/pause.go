@@ -96,9 +96,13 @@ func (s *Server) pauseLeft(writes bool) (time.Duration, <-chan struct{}) {
 }
 
 // mayWrite tells whether CLIENT PAUSE WRITE holds the command: it writes, or is
-// told to others (PUBLISH), or runs what may (EVAL).
-func mayWrite(spec *command.Spec) bool {
-	return spec.Flags&(command.Write|command.MayReplicate) != 0
+// told to others (PUBLISH), or runs what may (EVAL, unless the script says no-writes).
+func mayWrite(spec *command.Spec, args [][]byte) bool {
+	flags := spec.Flags
+	if spec.Declared != nil {
+		flags = spec.Declared(args)
+	}
+	return flags&(command.Write|command.MayReplicate) != 0
 }
 
 // hold keeps the client's goroutine for as long as the pause concerns it, and
@@ -137,7 +141,7 @@ func (c *client) hold(writes bool, args [][]byte, before func()) (held bool, err
 // holdCommand holds a command that arrives. It returns false when the client has
 // ended and the command must not run.
 func (c *client) holdCommand(spec *command.Spec, args [][]byte) bool {
-	writes := mayWrite(spec)
+	writes := mayWrite(spec, args)
 	if c.multi != nil && spec.Name == "exec" && spec.Parent() == nil {
 		writes = c.multi.mayWrite()
 	}
@@ -149,7 +153,7 @@ func (m *multi) mayWrite() bool { return queueMayWrite(m.queue) }
 
 func queueMayWrite(queue []queued) bool {
 	for i := range queue {
-		if mayWrite(queue[i].spec) {
+		if mayWrite(queue[i].spec, queue[i].args) {
 			return true
 		}
 	}
@@ -163,7 +167,7 @@ func (s *Server) holdRun(c *command.Call) (bool, error) {
 	if !ok || c.From != command.FromClient {
 		return false, nil
 	}
-	return cl.hold(mayWrite(c.Spec), c.Args, c.Tx.Rollback)
+	return cl.hold(mayWrite(c.Spec, c.Args), c.Args, c.Tx.Rollback)
 }
 
 func clientPause(c *command.Call) {

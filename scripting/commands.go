@@ -79,6 +79,11 @@ func (r *Runner) Specs() []*command.Spec {
 	evalSHARO := scriptSpec("evalsha_ro", "Runs a Lua script from the cache that may not write.", "7.0.0", sha, command.ReadOnly, keysRO, r.evalSHARO, r.prepareCached)
 	evalSHA.Keys[0].Notes, evalSHARO.Keys[0].Notes = "", ""
 	evalSHA.Queued, evalSHARO.Queued = r.pin, r.pin
+	eval.Declared = func(args [][]byte) command.Flags {
+		s, _ := r.source(args[1])
+		return s.declared(eval.Flags)
+	}
+	evalSHA.Declared = func(args [][]byte) command.Flags { return r.cached(args[1]).declared(evalSHA.Flags) }
 	return append([]*command.Spec{eval, evalSHA, evalRO, evalSHARO, r.scriptSpec()}, r.functionSpecs()...)
 }
 

@@ -10,6 +10,12 @@ func (r *Runner) functionSpecs() []*command.Spec {
 	fcall.Differs = differs
 	fcallRO := scriptSpec("fcall_ro", "Calls a function that may not write.", "7.0.0", syntax, command.ReadOnly, keysRO, r.fcallRO, r.prepareCall)
 	fcallRO.Differs = differs
+	fcall.Declared = func(args [][]byte) command.Flags {
+		if f := r.libraries.committed.Load().find(args[1]); f != nil {
+			return f.Flags.command(fcall.Flags)
+		}
+		return fcall.Flags
+	}
 	return []*command.Spec{fcall, fcallRO, r.functionSpec()}
 }
 

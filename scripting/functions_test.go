@@ -241,10 +241,10 @@ func TestReplacedLibrariesAreSeen(t *testing.T) {
 func TestBodyIsOnTheHouse(t *testing.T) {
 	r := newRoom(t, Settings{})
 	c := r.client()
-	c.load("l", "local n = 0 for i = 1, 100000 do n = n + 1 end redis.register_function('f', function() n = n + 1 return n end)")
+	c.load("l", "local n = 0 for i = 1, 20000 do n = n + 1 end redis.register_function('f', function() n = n + 1 return n end)")
 	r.runner.Set(Settings{Limits: Limits{Instructions: 10_000}})
 	for range 3 {
-		c.expect(":100001", "FCALL", "f", "0")
+		c.expect(":20001", "FCALL", "f", "0")
 	}
 }
 

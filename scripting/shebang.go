@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // Flags are what a script's first line declares, #!lua flags=no-writes,..., or a
@@ -45,6 +47,18 @@ func (f Flags) Names() []string {
 		}
 	}
 	return names
+}
+
+// command are the flags of a command that runs what has declared these. One that
+// has declared nothing may do anything.
+func (f Flags) command(of command.Flags) command.Flags {
+	switch {
+	case f&HasShebang == 0:
+		return of
+	case f&NoWrites != 0:
+		return of &^ command.MayReplicate
+	}
+	return of&^command.MayReplicate | command.Write
 }
 
 // errWASMEngine answers a first line that asks for WebAssembly.

@@ -68,6 +68,15 @@ type Script struct {
 	argsEscape bool
 }
 
+// declared are the flags of a command that runs s; a nil script is one that it
+// will not find.
+func (s *Script) declared(of command.Flags) command.Flags {
+	if s == nil {
+		return of
+	}
+	return s.Flags.command(of)
+}
+
 // Compile checks and compiles a source; src is copied. It holds no lock and takes
 // time and memory bounded by Options.MaxScriptBytes. The error's text is the
 // reply, as Redis has it.

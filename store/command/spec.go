@@ -36,6 +36,9 @@ type Spec struct {
 	// Call.Lengthy. It answers nothing: what it finds wrong the handler will say.
 	// For commands of scripts and plugins it is not called.
 	Prepare func(c *Call)
+	// Declared, when set, are the flags of a call with these arguments: those of the
+	// command, where the script that it names does not declare others.
+	Declared func(args [][]byte) Flags
 	// Instant: a Free command that takes no lock and waits for nothing, so that
 	// it may run in a transaction that holds latches.
 	Instant bool
