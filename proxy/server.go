@@ -306,6 +306,7 @@ func (s *Server) everySoOften() {
 			s.expireCycle()
 		}
 		s.stats.sample()
+		s.loops.balance(time.Now())
 		if n%10 == 0 {
 			s.closeIdle()
 		}

@@ -65,7 +65,7 @@ func networkDirectives() []Directive {
 		},
 		{
 			Name: "event-loops", Group: g, Kind: Int, Default: "-1", Min: -1, Max: 1024,
-			Summary: "Event loops that serve the clients, each on one core at a time; -1 is one for every two cores, 0 gives each client a goroutine of its own. With an upstream, and elsewhere than on Linux (amd64, arm64), it is as 0.",
+			Summary: "Event loops that may serve the clients, each on one core at a time; one does until it is busy all the time, then the next joins. -1 is one for every two cores, 0 gives each client a goroutine of its own. With an upstream, and elsewhere than on Linux (amd64, arm64), it is as 0.",
 		},
 		{
 			Name: "unixsocket", Group: g, Kind: String,

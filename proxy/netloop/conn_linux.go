@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
 // Conn is a connection of a Loop. As a net.Conn it blocks, for whoever is not on
@@ -19,7 +18,8 @@ import (
 // One goroutine may read and one write at a time. Close, Poke and the deadlines
 // are for any.
 type Conn struct {
-	loop          *Loop
+	// loop serves it. It changes when nobody acts for it only.
+	loop          atomic.Pointer[Loop]
 	handler       Handler
 	remote, local net.Addr
 
@@ -42,11 +42,11 @@ type Conn struct {
 // Start has the loop serve the connection.
 func (c *Conn) Start(h Handler) {
 	c.handler = h
-	c.loop.post(c, join)
+	c.loop.Load().post(letter{c: c, what: join})
 }
 
 // Poke gives the Handler a turn, unless it is having one.
-func (c *Conn) Poke() { c.loop.post(c, poke) }
+func (c *Conn) Poke() { c.loop.Load().post(letter{c: c, what: poke}) }
 
 // Readable tells whether a read may bring something.
 func (c *Conn) Readable() bool { return c.readable.Load() || c.hungUp.Load() }
@@ -63,7 +63,7 @@ func (c *Conn) TryRead(p []byte) (int, error) {
 	// Before the read: what comes after it is told as a new edge.
 	c.readable.Store(false)
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_DONTWAIT, 0, 0)
+		n, errno := receive(c.fd, p)
 		switch {
 		case errno == syscall.EINTR:
 		case errno == syscall.EAGAIN:
@@ -73,10 +73,10 @@ func (c *Conn) TryRead(p []byte) (int, error) {
 		case n == 0 && len(p) > 0:
 			return 0, io.EOF
 		default:
-			if int(n) == len(p) {
+			if n == len(p) {
 				c.readable.Store(true)
 			}
-			return int(n), nil
+			return n, nil
 		}
 	}
 }
@@ -87,10 +87,10 @@ func (c *Conn) TryWrite(p []byte) (n int, err error) {
 		if c.dead.Load() {
 			return n, net.ErrClosed
 		}
-		m, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(c.fd), uintptr(unsafe.Pointer(&p[n])), uintptr(len(p)-n), syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, 0, 0)
+		m, errno := send(c.fd, p[n:])
 		switch errno {
 		case 0:
-			n += int(m)
+			n += m
 		case syscall.EINTR:
 		case syscall.EAGAIN:
 			return n, nil

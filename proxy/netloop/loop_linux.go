@@ -40,8 +40,11 @@ type Loop struct {
 	answer  int
 	events  [maxEvents]syscall.EpollEvent
 
-	asleep atomic.Bool // any goroutine: the role's holder waits, or is about to
-	posted atomic.Bool // any goroutine: inbox is not empty
+	length atomic.Int64 // any goroutine: connections
+	waited atomic.Int64 // any goroutine: ns in epoll_wait that have ended
+	since  atomic.Int64 // any goroutine: when the wait that goes on began, 0 without
+	asleep atomic.Bool  // any goroutine: the role's holder waits, or is about to
+	posted atomic.Bool  // any goroutine: inbox is not empty
 	mu     sync.Mutex
 	inbox  []letter // any goroutine, under mu
 	spare  []letter
@@ -51,10 +54,12 @@ type Loop struct {
 	running sync.WaitGroup // the role's holders, those who have lost it, the watch
 }
 
-// letter tells the loop something about a connection.
+// letter tells the loop something, mostly about a connection.
 type letter struct {
 	c    *Conn
 	what what
+	n    int   // of give
+	to   *Loop // of give
 }
 
 type what uint8
@@ -64,6 +69,7 @@ const (
 	back             // returns from being away
 	poke             // wants a turn
 	gone             // has ended while it was away
+	give             // n connections move to another loop
 )
 
 // New starts a loop.
@@ -121,7 +127,8 @@ func (l *Loop) Take(conn net.Conn) (*Conn, error) {
 	if errno != 0 {
 		return nil, os.NewSyscallError("fcntl", errno)
 	}
-	c := &Conn{loop: l, fd: int(fd), remote: conn.RemoteAddr(), local: conn.LocalAddr()}
+	c := &Conn{fd: int(fd), remote: conn.RemoteAddr(), local: conn.LocalAddr()}
+	c.loop.Store(l)
 	conn.Close()
 	return c, nil
 }
@@ -168,7 +175,11 @@ func (l *Loop) poll() {
 	}
 	first := uintptr(unsafe.Pointer(&l.events))
 	if wait {
+		began := now()
+		l.since.Store(began)
 		n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll), first, maxEvents, ^uintptr(0), 0, 0)
+		l.since.Store(0)
+		l.waited.Add(now() - began)
 	} else {
 		n, _, errno = syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll), first, maxEvents, 0, 0, 0)
 	}
@@ -205,7 +216,7 @@ func (c *Conn) happened(events uint32) {
 		c.rd.signal()
 		return
 	}
-	c.loop.enqueue(c)
+	c.loop.Load().enqueue(c)
 }
 
 func (l *Loop) enqueue(c *Conn) {
@@ -216,9 +227,9 @@ func (l *Loop) enqueue(c *Conn) {
 }
 
 // post leaves a letter. Any goroutine may call it.
-func (l *Loop) post(c *Conn, w what) {
+func (l *Loop) post(m letter) {
 	l.mu.Lock()
-	l.inbox = append(l.inbox, letter{c, w})
+	l.inbox = append(l.inbox, m)
 	l.mu.Unlock()
 	l.posted.Store(true)
 	if l.asleep.CompareAndSwap(true, false) {
@@ -252,11 +263,15 @@ func (l *Loop) takeInbox() {
 			c.away = false
 			l.enqueue(c)
 		case poke:
-			if !c.away && !c.gone && c.joined {
+			if now := c.loop.Load(); now != l {
+				now.post(m)
+			} else if !c.away && !c.gone && c.joined {
 				l.enqueue(c)
 			}
 		case gone:
 			l.drop(c)
+		case give:
+			l.give(m.n, m.to)
 		}
 	}
 	l.spare = letters
@@ -265,6 +280,7 @@ func (l *Loop) takeInbox() {
 // add has the kernel watch a new connection.
 func (l *Loop) add(c *Conn) {
 	c.joined = true
+	l.length.Add(1)
 	if c.fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*Conn, c.fd+1+len(l.conns)/2-len(l.conns))...)
 	}
@@ -278,6 +294,7 @@ func (l *Loop) add(c *Conn) {
 // drop closes the socket of one who has ended.
 func (l *Loop) drop(c *Conn) {
 	c.gone = true
+	l.length.Add(-1)
 	l.conns[c.fd] = nil
 	c.mu.Lock()
 	defer c.mu.Unlock()

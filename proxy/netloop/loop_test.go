@@ -464,6 +464,73 @@ func TestPoke(t *testing.T) {
 	}
 }
 
+// TestGive: connections move between loops while they are used, poked, stuck and
+// closed, and lose nothing.
+func TestGive(t *testing.T) {
+	s := serve(t, "tcp", func(h *lines, line string) {
+		if line[0] == 's' {
+			h.c.Leave()
+			time.Sleep(time.Millisecond)
+		}
+		echo(h, line)
+	})
+	other, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var moving, asking sync.WaitGroup
+	moving.Go(func() {
+		for from, to := s.loop, other; ; from, to = to, from {
+			select {
+			case <-stop:
+				return
+			case <-time.After(200 * time.Microsecond):
+			}
+			from.Give(7, to)
+			s.mu.Lock()
+			for _, c := range s.conns {
+				c.Poke()
+			}
+			s.mu.Unlock()
+		}
+	})
+	for i := range 10 {
+		c := s.dial()
+		asking.Go(func() {
+			for j := range 300 {
+				want := fmt.Sprint("e", i, " ", j)
+				if j%50 == 0 {
+					want = "s" + want
+				}
+				if got := ask(t, c, want); got != want {
+					t.Errorf("got %q, want %q", got, want)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+	close(stop)
+	moving.Wait()
+	eventually(t, "nobody is on the way", func() bool { return s.loop.Len()+other.Len() == 10 })
+	other.Give(10, s.loop)
+	eventually(t, "all are on one loop", func() bool { return s.loop.Len() == 10 && other.Len() == 0 })
+	other.Close()
+	if s.loop.Waited() == 0 {
+		t.Error("a loop has never waited")
+	}
+}
+
+func eventually(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(soon); !yes(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not come true within %v: %s", soon, what)
+		}
+	}
+}
+
 // TestMayhem mixes all of it, so that connections come, go, leave, are stuck and
 // are closed while the role changes hands.
 func TestMayhem(t *testing.T) {

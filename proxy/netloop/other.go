@@ -2,7 +2,10 @@
 
 package netloop
 
-import "net"
+import (
+	"net"
+	"time"
+)
 
 // Loop cannot be had here.
 type Loop struct{}
@@ -18,6 +21,15 @@ func (*Loop) Close() {}
 
 // Take says that there are no loops.
 func (*Loop) Take(net.Conn) (*Conn, error) { return nil, ErrUnsupported }
+
+// Len is how many connections the loop serves.
+func (*Loop) Len() int { return 0 }
+
+// Waited is how long the loop has waited for events in all.
+func (*Loop) Waited() time.Duration { return 0 }
+
+// Give has the loop pass connections to another.
+func (*Loop) Give(int, *Loop) {}
 
 // Start has the loop serve the connection.
 func (*Conn) Start(Handler) {}

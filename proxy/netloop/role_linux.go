@@ -56,14 +56,14 @@ func (c *Conn) alone(v Verdict) {
 	for {
 		switch {
 		case v == Ended:
-			c.loop.post(c, gone)
+			c.loop.Load().post(letter{c: c, what: gone})
 			return
 		case v == Answered:
 			v = c.act(true)
 		case v == Again, c.Readable():
 			v = c.act(false)
 		default:
-			c.loop.post(c, back)
+			c.loop.Load().post(letter{c: c, what: back})
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Conn) alone(v Verdict) {
 // Handler is going to wait. Only that one may call it; beside the loop it does
 // nothing.
 func (c *Conn) Leave() {
-	n, l := c.turn, c.loop
+	n, l := c.turn, c.loop.Load()
 	c.turn = 0
 	if n != 0 && l.turns.CompareAndSwap(n, n+1) {
 		c.away = true
