@@ -244,6 +244,14 @@ func TestABI(t *testing.T) {
 		{"", "131068 1 0 1 !block =", outside, ""},
 		{"", "4096 1 -1 1 !block =", ":-103", ""},
 		{"", "4096 1 0 1 !block =", ":-101", ""}, // the key ""
+		{"", "@2 #2 % 4096 1 0 1 !block =", ":-101", ""},
+		{"", "131072 1 % 4096 1 0 1 !block =", outside + "131072 with length 1", ""},
+		{"SET abi:k v", `4096 3 @1 #1 % 4096 2 !call =`, ":1", ""}, // of a command of three NUL bytes
+		{"SET abi:k v", `'GET @1 #1 % 4096 2 !call & 4096 64 !call_bytes "&`, "$1\r\nv", "$1\r\nv"},
+		{"SET abi:k v", `'GET 'abi:l % 4096 2 !call =`, ":-101", ""},
+		{"SET abi:k v", `'DEL @1 #1 % 4096 2 !call =`, ":-101", "$1\r\nv"},
+		{"SET abi:k v", `'OBJECT 'ENCODING @1 #1 % 4096 3 !call & 4096 64 !call_bytes "&`, "$6\r\nembstr", ""},
+		{"SET abi:k v", `'OBJECT 'FREQ @1 #1 % 4096 3 !call =`, ":-101", ""},
 		{"", "@1 #1 !wake =", ":0", ""},
 		{"", "@2 #2 !wake =", ":-101", ""},
 		{"", "-1 1 !wake =", outside, ""},

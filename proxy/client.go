@@ -352,9 +352,16 @@ func (c *client) kill() {
 	c.end()
 }
 
-// drain lets the client finish the batch that it is in and ends it then.
+// drain lets the client finish the batch that it is in and ends it then. One that
+// waits in a blocking command, maybe for ever, is ended at once.
 func (c *client) drain() {
 	c.draining.Store(true)
+	c.mu.Lock()
+	waits := c.shown.unblockable
+	c.mu.Unlock()
+	if waits {
+		c.kill()
+	}
 	c.conn.SetReadDeadline(time.Unix(1, 0))
 	if c.loop != nil {
 		c.loop.Poke()
@@ -394,6 +401,9 @@ func (c *client) setBlocked(on, unblockable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shown.blocked, c.shown.unblockable = on, unblockable
+	if unblockable && c.draining.Load() {
+		c.kill() // the server closes, and drain came before
+	}
 	if !on {
 		select { // an unblocking that came too late
 		case <-c.unblocked:

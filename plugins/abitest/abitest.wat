@@ -10,6 +10,7 @@
 ;;     &           append the last result
 ;;     T, R        append the token, or the reason, that lk_wake was given
 ;;     >2          write the last result to the buffer as 8 bytes, at 2 times 8
+;;     %           write the numbers to the buffer, 4 bytes each, and empty the list
 ;;     !name       call the host function with the numbers, and empty the list; the
 ;;                 result of one without any is 0
 ;;     =           reply the last result as an integer
@@ -256,6 +257,15 @@
       (if (i32.eq (local.get $c) (i32.const 82)) (then (call $push (i64.extend_i32_u (global.get $reason))) (br $next))) ;; R
       (if (i32.eq (local.get $c) (i32.const 62)) (then ;; >
         (i64.store (i32.add (i32.const 4096) (i32.shl (i32.wrap_i64 (call $number (i32.add (local.get $a) (i32.const 1)) (i32.sub (local.get $l) (i32.const 1)))) (i32.const 3))) (global.get $last))
+        (br $next)))
+      (if (i32.eq (local.get $c) (i32.const 37)) (then ;; %
+        (local.set $c (i32.const 0))
+        (block $done (loop $word
+          (br_if $done (i32.ge_u (local.get $c) (global.get $n)))
+          (i32.store (i32.add (i32.const 4096) (i32.shl (local.get $c) (i32.const 2))) (call $w (local.get $c)))
+          (local.set $c (i32.add (local.get $c) (i32.const 1)))
+          (br $word)))
+        (global.set $n (i32.const 0))
         (br $next)))
       (if (i32.eq (local.get $c) (i32.const 33)) (then ;; !
         (global.set $last (i64.const 0))
