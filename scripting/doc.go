@@ -12,17 +12,20 @@
 //   - A script cannot see or change what another one left. Library tables, the
 //     globals and the string metatable are read-only, and a state is thrown away
 //     after any end other than a normal return.
-//   - A script can always be stopped: every VM instruction, and every loop of a
-//     library function, pays from one [Limits] budget which also looks at the
+//   - A script can always be stopped: every VM instruction, every call and round
+//     of a loop, and every loop of a library function, pays from one [Limits] budget which also looks at the
 //     kill flag, the clock and the memory account. pcall, coroutines and
 //     metamethods cannot catch that.
 //   - A source is bounded in size, nesting and the work its compilation takes
 //     before it is compiled.
 //
-// What is not: gopher-lua's tables differ from Lua's in the order of pairs and in
-// the length operator on tables with holes.
+// Two engines run scripts. Package closure takes those it covers, which are all but
+// those with coroutines, load, loadstring or _G; gopher-lua's virtual machine takes
+// the others, functions, and everything after SetSecondEngine(false). What is not guaranteed: the
+// machine's tables differ from Lua's in the order of pairs and in the length
+// operator on tables with holes.
 //
-// gopher-lua's virtual machine runs the code. The parser (parse.go) is ours: it
-// gives Lua's own error texts and bounds, and builds gopher-lua's syntax tree,
-// which lower.go rewrites where the machine has an operation without a bound.
+// The parser (parse.go) is ours: it gives Lua's own error texts and bounds, and
+// builds gopher-lua's syntax tree. The second engine compiles it as it is; for the
+// machine, lower.go rewrites where that has an operation without a bound.
 package scripting
