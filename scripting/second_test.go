@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -161,6 +162,38 @@ func TestKeysAreNotShared(t *testing.T) {
 		want := fmt.Sprintf("%d %s %s %d %s", n, at(inv.Keys, 0), at(inv.Keys, 2), n, at(inv.Args, 0))
 		if got := evalWith(e, inv, src); got != fmt.Sprintf("$%d\r\n%s\r\n", len(want), want) {
 			t.Errorf("with %d words: %q, want %s", n, got, want)
+		}
+	}
+}
+
+// TestManyKeys: words that take more than a run may are refused as what a script
+// makes is, and those of a short run end it.
+func TestManyKeys(t *testing.T) {
+	e := newEngine(t, Options{})
+	s, err := e.Compile([]byte("return #KEYS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([][]byte, 100_000)
+	for i := range keys {
+		keys[i] = []byte("key")
+	}
+	promoted := errors.New("run me as a longer one")
+	for _, tc := range []struct {
+		inv  *Invocation
+		want string
+	}{
+		{&Invocation{}, ":100000\r\n"},
+		{&Invocation{Limits: Limits{Memory: 1 << 20}}, "-ERR Script exceeded its memory limit\r\n"},
+		{&Invocation{Short: 1000, Promote: func() error { return promoted }}, "-" + promoted.Error() + "\r\n"},
+	} {
+		tc.inv.Keys, tc.inv.Caller = keys, newFakeStore()
+		w := &respWriter{}
+		if err := e.Run(s, tc.inv, w); err != nil {
+			w.f("-%s\r\n", err)
+		}
+		if got := string(w.b); got != tc.want {
+			t.Errorf("100,000 keys under %+v: %q, want %q", tc.inv.Limits, got, tc.want)
 		}
 	}
 }

@@ -183,7 +183,6 @@ func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, 
 	m.Begin(in.Terms)
 	m.calls, m.tables = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
 	m.in, m.resp, m.random = in, 2, arith.Random{}
-	m.bind(p)
 	mark := out.Mark()
 	err = m.protected(p, out)
 	m.End()
@@ -203,6 +202,9 @@ func (m *Machine) bind(p *Program) {
 	m.keys.Account, m.argv.Account = &m.Account, &m.Account
 	m.list(m.keys, m.in.Keys)
 	m.list(m.argv, m.in.Args)
+	if m.Due() {
+		m.look()
+	}
 }
 
 // list makes t the array of words and nothing else; t has an array part only.
@@ -230,6 +232,9 @@ func (m *Machine) end() bool {
 		return false
 	}
 	m.in, m.json = nil, nil
+	if len(m.keys.Slots()) > keptStack || len(m.argv.Slots()) > keptStack {
+		m.own, m.keys, m.argv = true, nil, nil // the next run gets others
+	}
 	m.reply.reset()
 	return true
 }
@@ -243,6 +248,7 @@ func (m *Machine) protected(p *Program, out command.Reply) (err error) {
 			err = m.failure(r)
 		}
 	}()
+	m.bind(p)
 	res := m.enter(&p.main, nil)
 	v := value.Nil
 	if len(res) > 0 {
