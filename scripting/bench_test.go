@@ -30,21 +30,41 @@ type discard struct{ respWriter }
 func (d *discard) Int(int64) {}
 
 func BenchmarkUnlock(b *testing.B) {
-	e := newEngine(b, Options{})
+	for _, bb := range []struct {
+		name string
+		opts Options
+	}{{"closures", Options{}}, {"vm", Options{VMOnly: true}}} {
+		b.Run(bb.name, func(b *testing.B) {
+			run := unlocker(b, bb.opts)
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}
+
+// unlocker returns a function that runs the unlock script on a held lock.
+func unlocker(t testing.TB, o Options) func() {
+	e := newEngine(t, o)
 	s, err := e.Compile([]byte(unlockScript))
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	token := []byte("0123456789abcdef0123456789abcdef")
-	caller := &lockCaller{token}
-	keys, args := [][]byte{[]byte("lock:orders:42")}, [][]byte{token}
+	inv := Invocation{Caller: &lockCaller{token}, Keys: [][]byte{[]byte("lock:orders:42")}, Args: [][]byte{token}}
 	out := &discard{}
-	b.ReportAllocs()
-	for b.Loop() {
-		inv := Invocation{Caller: caller, Keys: keys, Args: args}
+	return func() {
 		if err := e.Run(s, &inv, out); err != nil {
-			b.Fatal(err)
+			t.Fatal(err)
 		}
+	}
+}
+
+// TestUnlockAllocatesNothing: the script that most clients run takes no memory.
+func TestUnlockAllocatesNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(1000, unlocker(t, Options{})); n >= 1 {
+		t.Errorf("the unlock script allocates %v times a run, want 0", n)
 	}
 }
 
@@ -85,7 +105,11 @@ func BenchmarkFunction(b *testing.B) {
 }
 
 func benchmarkSource(b *testing.B, src string) {
-	e := newEngine(b, Options{})
+	b.Run("closures", func(b *testing.B) { benchmarkOn(b, newEngine(b, Options{}), src) })
+	b.Run("vm", func(b *testing.B) { benchmarkOn(b, newEngine(b, Options{VMOnly: true}), src) })
+}
+
+func benchmarkOn(b *testing.B, e *Engine, src string) {
 	s, err := e.Compile([]byte(src))
 	if err != nil {
 		b.Fatal(err)

@@ -14,6 +14,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// onBoth runs a test on each engine.
+func onBoth(t *testing.T, test func(*testing.T, *Engine)) {
+	t.Run("closures", func(t *testing.T) { test(t, newEngine(t, Options{})) })
+	t.Run("vm", func(t *testing.T) { test(t, newEngine(t, Options{VMOnly: true})) })
+}
+
 // hostile scripts must end, by themselves or by the budget, soon after the deadline.
 var hostile = map[string]string{
 	"loop":                      `while true do end`,
@@ -75,9 +81,10 @@ var hostile = map[string]string{
 	"arithmetic on long text":   `local s = string.rep('1', 2^22) while true do local x = s + 1 end`,
 }
 
-func TestHostileScriptsEnd(t *testing.T) {
+func TestHostileScriptsEnd(t *testing.T) { onBoth(t, hostileScriptsEnd) }
+
+func hostileScriptsEnd(t *testing.T, e *Engine) {
 	const deadline = 150 * time.Millisecond
-	e := newEngine(t, Options{})
 	clean := eval(e, newFakeStore(), `return {type(string.len), #KEYS, 'x' .. 1}`, Limits{})
 	for name, src := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +173,9 @@ func manyNames(prefix, suffix string, n int) string {
 	return b.String()
 }
 
-func TestBudgetCannotBeCaught(t *testing.T) {
-	e := newEngine(t, Options{})
+func TestBudgetCannotBeCaught(t *testing.T) { onBoth(t, budgetCannotBeCaught) }
+
+func budgetCannotBeCaught(t *testing.T, e *Engine) {
 	for _, src := range []string{
 		`while true do pcall(function() while true do end end) end`,
 		`return pcall(coroutine.wrap(function() while true do end end))`,
@@ -183,8 +191,9 @@ func TestBudgetCannotBeCaught(t *testing.T) {
 }
 
 // TestInstructionsAreExact: a script that may run n instructions ends within the same one each time.
-func TestInstructionsAreExact(t *testing.T) {
-	e := newEngine(t, Options{})
+func TestInstructionsAreExact(t *testing.T) { onBoth(t, instructionsAreExact) }
+
+func instructionsAreExact(t *testing.T, e *Engine) {
 	const src = `local n = 0 while true do n = n + 1 redis.call('SET', 'n', n) end`
 	want := ""
 	for range 5 {
@@ -198,8 +207,9 @@ func TestInstructionsAreExact(t *testing.T) {
 	}
 }
 
-func TestKill(t *testing.T) {
-	e := newEngine(t, Options{})
+func TestKill(t *testing.T) { onBoth(t, kill) }
+
+func kill(t *testing.T, e *Engine) {
 	s, err := e.Compile([]byte(`while true do pcall(redis.call, 'PING') end`))
 	if err != nil {
 		t.Fatal(err)
@@ -221,8 +231,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func TestCallerEndsScript(t *testing.T) {
-	e := newEngine(t, Options{})
+func TestCallerEndsScript(t *testing.T) { onBoth(t, callerEndsScript) }
+
+func callerEndsScript(t *testing.T, e *Engine) {
 	conflict := errors.New("run me again")
 	for _, src := range []string{
 		`redis.call('GET', 'x')`,
@@ -247,7 +258,9 @@ func TestCallerEndsScript(t *testing.T) {
 }
 
 // TestNothingIsLeft runs each script, then looks at the same state for traces.
-func TestNothingIsLeft(t *testing.T) {
+func TestNothingIsLeft(t *testing.T) { onBoth(t, nothingIsLeft) }
+
+func nothingIsLeft(t *testing.T, e *Engine) {
 	const look = `
 		local seen = {}
 		local function note(name, v) seen[#seen + 1] = name .. '=' .. tostring(v) end
@@ -287,7 +300,6 @@ func TestNothingIsLeft(t *testing.T) {
 		`string.gsub('x', '.', _G)`, `error(KEYS)`, `error(string)`, `return _G`, `return string`, `return KEYS`, `coroutine.yield(_G)`,
 		`local c = coroutine.create(function() coroutine.yield() end) coroutine.resume(c)`, `xpcall(rawset, function(e) return e end)`,
 	}
-	e := newEngine(t, Options{})
 	want := eval(e, newFakeStore(), look, Limits{})
 	if strings.HasPrefix(want, "-") || strings.Contains(want, "poison") {
 		t.Fatalf("a fresh state shows %q", want)

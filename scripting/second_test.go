@@ -197,3 +197,39 @@ func TestManyKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestWorldIsShared: machines that run at once share the libraries, and nothing else.
+func TestWorldIsShared(t *testing.T) {
+	e := newEngine(t, Options{})
+	src := `
+		local t = setmetatable({}, {__index = string, __tostring = function() return 'shared' end})
+		for i = 1, 50 do
+			t[i] = ('%d'):format(i) .. t.upper('x') .. tostring(t)
+			pcall(function() string.len = nil end)
+			pcall(rawset, math, 'pi', 3)
+			cjson.encode_max_depth(i)
+		end
+		local mt = getmetatable('')
+		return {#t, cjson.encode({mt.__index == string, KEYS[1], ARGV[1]}), tostring(getmetatable(string))}`
+	done := make(chan string)
+	const workers = 8
+	for w := range workers {
+		go func() {
+			bad := ""
+			for range 50 {
+				word := fmt.Sprint("word", w)
+				inv := &Invocation{Caller: newFakeStore(), Keys: [][]byte{[]byte(word)}, Args: [][]byte{[]byte(word)}}
+				want := fmt.Sprintf("*3\r\n:50\r\n$%d\r\n[true,\"%s\",\"%s\"]\r\n$3\r\nnil\r\n", 12+2*len(word), word, word)
+				if got := evalWith(e, inv, src); got != want {
+					bad = fmt.Sprintf("%q, want %q", got, want)
+				}
+			}
+			done <- bad
+		}()
+	}
+	for range workers {
+		if bad := <-done; bad != "" {
+			t.Error(bad)
+		}
+	}
+}
