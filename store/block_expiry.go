@@ -32,7 +32,7 @@ func (bk *blockedKey) watch(expiry int64, wake func()) {
 		bk.timer = nil
 	}
 	bk.expiry = expiry
-	if expiry != 0 {
+	if expiry != 0 && !mutantNoExpiryWake {
 		bk.timer = time.AfterFunc(0, wake) // which waits for as long as is left
 	}
 }

@@ -5,5 +5,7 @@ package store
 const (
 	mutantNoKeyLock     = true
 	mutantNoUndo        = false
+	mutantNoWake        = false
+	mutantNoExpiryWake  = false
 	mutantPromotedKeeps = false
 )

@@ -1,4 +1,4 @@
-//go:build !mutant_keylock && !mutant_undo && !mutant_promote
+//go:build !mutant_keylock && !mutant_undo && !mutant_promote && !mutant_wake && !mutant_expiry
 
 package store
 
@@ -6,5 +6,7 @@ package store
 const (
 	mutantNoKeyLock     = false // key locks are not taken
 	mutantNoUndo        = false // rollback restores nothing
+	mutantNoWake        = false // a change wakes nobody who is blocked on the key
+	mutantNoExpiryWake  = false // neither does an expiry
 	mutantPromotedKeeps = false // what is promoted keeps what it did under latches
 )

@@ -5,5 +5,7 @@ package store
 const (
 	mutantNoKeyLock     = false
 	mutantNoUndo        = false
+	mutantNoWake        = false
+	mutantNoExpiryWake  = false
 	mutantPromotedKeeps = true
 )

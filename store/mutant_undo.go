@@ -5,5 +5,7 @@ package store
 const (
 	mutantNoKeyLock     = false
 	mutantNoUndo        = true
+	mutantNoWake        = false
+	mutantNoExpiryWake  = false
 	mutantPromotedKeeps = false
 )

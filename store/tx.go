@@ -826,7 +826,7 @@ func (tx *Tx) letGo() {
 
 // wakes tells whether the commands blocked on k must look at it: it was changed,
 // deleted or signalled.
-func (tx *Tx) wakes(k *Key) bool { return k.signal || k.changed && !tx.taken }
+func (tx *Tx) wakes(k *Key) bool { return k.signal || k.changed && !tx.taken && !mutantNoWake }
 
 func (tx *Tx) end() {
 	tx.dropKeys()

@@ -26,6 +26,7 @@ func Run(t *testing.T, open Open) {
 		{"beyond", beyondTests},
 		{"waiting", waitingTests},
 		{"blocked", blockedTests},
+		{"parking", parkingTests},
 		{"undeclared keys", reachTests},
 		{"gate", gateTests},
 		{"databases", databaseTests},

@@ -1,0 +1,11 @@
+//go:build mutant_expiry
+
+package store
+
+const (
+	mutantNoKeyLock     = false
+	mutantNoUndo        = false
+	mutantNoWake        = false
+	mutantNoExpiryWake  = true
+	mutantPromotedKeeps = false
+)

@@ -1,0 +1,11 @@
+//go:build mutant_wake
+
+package store
+
+const (
+	mutantNoKeyLock     = false
+	mutantNoUndo        = false
+	mutantNoWake        = true
+	mutantNoExpiryWake  = false
+	mutantPromotedKeeps = false
+)
