@@ -113,6 +113,7 @@ examples: ## build the example plugins again and compare them with the committed
 
 mutants: ## leave the key lock and the undo out on purpose: the tests must fail
 	sh store/mutants.sh
+	sh scripting/mutants.sh
 	LATCHKEY_MUTANTS=1 $(GO) test -count 1 -run '^TestMutantsAreCaught$$' ./proxy/histories
 
 conformance: build ## score latchkey with Redis's own tests: LK_SUITE=checkout of Redis 7.2.6, UNITS="locks core unit/type/string ..."

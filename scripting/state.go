@@ -173,6 +173,10 @@ func (st *state) standIn(t *lua.LTable) *lua.LTable {
 	face, mt := st.L.NewTable(), st.L.NewTable()
 	mt.RawSetString("__index", t)
 	mt.RawSetString("__newindex", st.L.NewFunction(func(L *lua.LState) int {
+		if mutantWritableLibrary {
+			t.RawSet(L.Get(2), L.Get(3))
+			return 0
+		}
 		raise(L, 1, readOnlyTable)
 		return 0
 	}))

@@ -1,0 +1,7 @@
+//go:build mutant_library
+
+package scripting
+
+const (
+	mutantWritableLibrary = true
+)
