@@ -146,8 +146,12 @@ func (c *compiler) constant(e ast.Expr) (Value, bool) {
 			return v, ok
 		}
 	case *ast.AttrGetExpr:
+		lib, ok := x.Object.(*ast.IdentExpr) // libraries are flat
+		if !ok {
+			break
+		}
 		if k, ok := x.Key.(*ast.StringExpr); ok {
-			if o, ok := c.constant(x.Object); ok && o.IsTable() && o.AsTable().ReadOnly && o.AsTable().Meta == nil {
+			if o, ok := c.constant(lib); ok && o.IsTable() && o.AsTable().ReadOnly && o.AsTable().Meta == nil {
 				return o.AsTable().GetStr(k.Value), true
 			}
 		}
