@@ -141,7 +141,7 @@ func (m *module) park(c *command.Call, id int32, p *parked) {
 	waiting := m.waiting // of a module that takes m's place, too
 	waiting.Add(1)
 	c.Park(&command.Parking{
-		Keys: p.keys, Timeout: p.timeout, Done: func() { waiting.Add(-1) },
+		Keys: p.keys, Timeout: p.timeout, Abandoned: m.abandoned, Done: func() { waiting.Add(-1) },
 		Retry: func(c *command.Call, why error) {
 			again := false
 			m := m.now()

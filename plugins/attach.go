@@ -70,10 +70,16 @@ func (h *Host) clientGone(id int64) {
 }
 
 // inherit takes over what is to be delivered to the module that m takes the place
-// of, and the clients that wait in its commands.
+// of, and the clients that wait in its commands, unless their tokens mean something else
+// to m.
 func (m *module) inherit(old *module) {
 	m.timers, m.queue, m.waiting = old.timers, old.queue, old.waiting
 	old.inherited = true
+	if m.man.WakeVersion == old.man.WakeVersion {
+		m.abandoned = old.abandoned
+	} else {
+		close(old.abandoned)
+	}
 }
 
 // start begins to deliver what the module receives, first of all the clients that

@@ -18,18 +18,19 @@ import (
 // 64 KiB; at 0 it holds "k", at 8 "other", at 16 "denied", at 24 "r:1", at 32
 // "+x\r\nB". Frames are at 1024.
 type guest struct {
-	body     string   // of lk_command, whose parameters are $id, $argc and $frame
-	funcs    string   // more functions
-	arena    string   // body of lk_arena, whose parameter is $size
-	init     string   // body of lk_init
-	commands []string // names; the first has id 1, and so on; default H.RUN
-	limits   map[string]int
-	exports  string         // more of them
-	caps     map[string]any // capabilities, beside or instead of those below
-	config   []any          // parameters
-	readonly []string       // those of commands that are readonly
-	imports  string         // more of them
-	data     string         // at 256
+	body        string   // of lk_command, whose parameters are $id, $argc and $frame
+	funcs       string   // more functions
+	arena       string   // body of lk_arena, whose parameter is $size
+	init        string   // body of lk_init
+	commands    []string // names; the first has id 1, and so on; default H.RUN
+	limits      map[string]int
+	exports     string         // more of them
+	caps        map[string]any // capabilities, beside or instead of those below
+	config      []any          // parameters
+	readonly    []string       // those of commands that are readonly
+	imports     string         // more of them
+	wakeVersion int
+	data        string // at 256
 }
 
 // calls is the body of a command that replies how many commands its instance
@@ -101,7 +102,7 @@ func (g guest) build(t testing.TB) string {
 	}
 	man, err := json.Marshal(object{
 		"name": "h", "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
-		"capabilities": caps, "limits": limits, "config": append([]any{}, g.config...),
+		"capabilities": caps, "limits": limits, "config": append([]any{}, g.config...), "wake_version": g.wakeVersion,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -51,8 +51,9 @@ type module struct {
 	closed   bool
 	failures []time.Time // of late
 
-	disabled atomic.Pointer[string] // why
-	waiting  *atomic.Int64          // clients that wait in a command of the module
+	disabled  atomic.Pointer[string] // why
+	waiting   *atomic.Int64          // clients that wait in a command of the module
+	abandoned chan struct{}          // closed when these cannot be woken any more
 	// inherited: another module has taken over the three above.
 	inherited bool
 
@@ -148,7 +149,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 		host: h, man: man, compiled: compiled, path: path, args: args,
 		ready: make(chan *instance, instances), slots: make(chan struct{}, instances),
 		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
-		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), stop: make(chan struct{}),
+		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}),
 	}
 	m.alone = &cause{m: m, depth: 1}
 	if err := m.checkExports(); err != nil {

@@ -286,3 +286,24 @@ func TestBlockNotGranted(t *testing.T) {
 		t.Errorf("the module has the capabilities %q, withheld %q", l.Capabilities, l.Withheld)
 	}
 }
+
+// TestReloadBesideWaiting: who waits is served by the code that took the place of
+// the one he began on, unless that cannot know what he waits for.
+func TestReloadBesideWaiting(t *testing.T) {
+	b := hostile(t, popping(true), time.Minute)
+	w := b.client(t).begin("H.POP", "k")
+	next := popping(true)
+	next.exports = strings.Replace(next.exports, "(call $pop (local.get $argc) (local.get $frame))", "(call $reply_int (i64.const 99)) (i32.const 0)", 1)
+	b.want("+OK", "MODULE", "RELOAD", "h", next.build(t))
+	b.want("+OK", "SET", "k", "v")
+	if got := <-w; got != ":99" {
+		t.Errorf("after MODULE RELOAD the waiter got %q, want the new code's :99", got)
+	}
+	w = b.client(t).begin("H.POP", "k3")
+	next.wakeVersion = 2
+	b.want("+OK", "MODULE", "RELOAD", "h", next.build(t))
+	if got := <-w; got != "-"+command.ErrUnblocked {
+		t.Errorf("after MODULE RELOAD with another wake_version the waiter got %q", got)
+	}
+	b.want("+OK", "MODULE", "UNLOAD", "h")
+}

@@ -185,6 +185,8 @@ func (b *Blocked) wait(w *Wait, timeout <-chan time.Time) error {
 	case <-timeout:
 		err = ErrTimeout
 	case err = <-w.unblocked():
+	case <-w.abandoned():
+		err = ErrUnblocked
 	}
 	if !b.state.CompareAndSwap(blockedWaiting, blockedGone) {
 		// A key was handed over in the same moment: pass it on.

@@ -31,6 +31,9 @@ type Wait struct {
 	// Unblocked ends the wait of a blocked command with the error that it
 	// receives: ErrTimeout or ErrUnblocked. nil: nobody does.
 	Unblocked <-chan error
+	// Abandoned ends the wait of a blocked command with ErrUnblocked when it is
+	// closed. nil: nobody does.
+	Abandoned <-chan struct{}
 	// Parked is called before the first time the goroutine really waits; what
 	// it returns is called when the wait has ended. The proxy watches the
 	// socket meanwhile. blocked tells the wait of a blocked command, which
@@ -46,6 +49,13 @@ func (w *Wait) done() <-chan struct{} {
 		return nil
 	}
 	return w.Done
+}
+
+func (w *Wait) abandoned() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Abandoned
 }
 
 func (w *Wait) unblocked() <-chan error {

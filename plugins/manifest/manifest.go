@@ -24,6 +24,7 @@ type Manifest struct {
 	Capabilities Capabilities
 	Limits       Limits
 	Config       []Param
+	WakeVersion  int // of the tokens of clients that wait; a reload with another ends their waits
 }
 
 // ABI is the range of host interface versions a module was written for.

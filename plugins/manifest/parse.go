@@ -93,6 +93,7 @@ func Parse(document []byte) (*Manifest, error) {
 		params[p.Name] = path
 		m.Config = append(m.Config, p)
 	}
+	m.WakeVersion = int(d.optional(top, "wake_version", 0, math.MaxInt32))
 	top.close()
 	if len(m.Commands) == 0 && !m.Capabilities.Timers && len(m.Capabilities.Events) == 0 {
 		d.fail("commands", "none", "at least one, unless there are timers or events")

@@ -19,6 +19,8 @@ type Parking struct {
 	// last time with store.ErrTimeout when the time is up. It answers, or calls
 	// Park again, which keeps the command's place before those who came later.
 	Retry func(c *Call, why error)
+	// Abandoned ends the wait with -UNBLOCKED when it is closed; nil: never.
+	Abandoned <-chan struct{}
 	// Done, if it is set, is called when the wait has ended, however.
 	Done func()
 }
@@ -44,7 +46,7 @@ func (e *Engine) wait(c *Call, mark int) {
 	if c.S.Wait != nil {
 		w = *c.S.Wait
 	}
-	w.Timeout = p.Timeout
+	w.Timeout, w.Abandoned = p.Timeout, p.Abandoned
 	c.Reply.Rewind(mark)
 	try := func(why error) {
 		mark = c.Reply.Mark()
