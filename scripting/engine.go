@@ -232,7 +232,8 @@ func KilledBy(text string) error { return &killed{text} }
 
 // Run executes a script and describes what it returned to out. It returns nil, a
 // *Failure, or the error that a Caller or LongRunning returned; then nothing
-// was described to out.
+// was described to out. A Reply that panics because it has grown too large
+// (command.TooLarge) ends the script as an uncaught error does.
 func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
 	if s.program != nil {
 		if !e.second.off.Load() {
@@ -262,11 +263,34 @@ func (e *Engine) take(inv *Invocation) *state {
 func (e *Engine) finish(st *state, err error, out command.Reply) error {
 	failed := err
 	if err == nil {
-		err = st.answer(st.L.Get(-1), out)
+		err = st.described(out)
 		st.L.SetTop(0)
 	}
 	e.give(st, failed)
 	return err
+}
+
+// described is answer for what is on top of the stack. A panic ends here, with
+// nothing described: what the run holds must be given back, and its session be as
+// it was.
+func (st *state) described(out command.Reply) (err error) {
+	mark := out.Mark()
+	defer func() {
+		if p := recover(); p != nil {
+			st.spoiled = true
+			out.Rewind(mark)
+			err = undescribed(p)
+		}
+	}()
+	return st.answer(st.L.Get(-1), out)
+}
+
+// undescribed is Run's error for a panic out of a reply.
+func undescribed(p any) error {
+	if text, ok := command.TooLarge(p); ok {
+		return &Failure{Uncaught, text}
+	}
+	return &Failure{Broken, fmt.Sprint("ERR internal error: ", p)}
 }
 
 // give takes the state of a run back. One that failed goes to the collector,

@@ -264,6 +264,9 @@ func (m *Machine) failure(p any) error {
 	}
 	e, ok := p.(*raised)
 	if !ok {
+		if text, ok := command.TooLarge(p); ok {
+			return &Error{Text: text}
+		}
 		return &Error{Broken: true, Text: fmt.Sprint("ERR internal error: ", p)}
 	}
 	text, told := "ERR nil", false

@@ -453,12 +453,23 @@ func (e *Engine) recovered(c *Call, mark int) {
 	if p == nil {
 		return
 	}
-	if r, ok := p.(interface{ ReplyTooLarge() string }); ok {
+	if text, ok := TooLarge(p); ok {
 		c.Reply.Rewind(min(mark, c.Reply.Mark()))
-		c.Err(r.ReplyTooLarge())
+		c.Err(text)
 		return
 	}
 	e.Log.Error("panic in a command", "command", c.Spec.FullName(), "panic", p, "stack", string(debug.Stack()))
 	c.Reply.Rewind(min(mark, c.Reply.Mark())) // a wait may have sent off what was there
 	c.Err(ErrInternal)
+}
+
+// TooLarge tells whether a panic is that of a Reply which has grown too large, and
+// the text of the error reply for it. Whoever recovers panics around what describes
+// a reply asks it.
+func TooLarge(p any) (text string, ok bool) {
+	r, ok := p.(interface{ ReplyTooLarge() string })
+	if !ok {
+		return "", false
+	}
+	return r.ReplyTooLarge(), true
 }
