@@ -233,3 +233,25 @@ func TestWorldIsShared(t *testing.T) {
 		}
 	}
 }
+
+// TestOperandNames has what redis-server 7.0.15 calls the operands of and and or.
+func TestOperandNames(t *testing.T) {
+	e := newEngine(t, Options{})
+	for expr, want := range map[string]string{
+		"(KEYS[9] or r) + 1":              "a table value",
+		"((r and KEYS[9]) or r) + 1":      "local 'r' (a table value)",
+		"('10' and r) + 1":                "local 'r' (a table value)",
+		"(-1 and r) + 1":                  "local 'r' (a table value)",
+		"((100 or false) and r) + 1":      "local 'r' (a table value)",
+		"(nil or r) + 1":                  "local 'r' (a table value)",
+		"(r and KEYS[9]).x":               "a nil value",
+		"(function() return r + 1 end)()": "upvalue 'r' (a table value)",
+		"(r or 1) .. 'x'":                 "a table value",
+		"(KEYS[1] and r)()":               "a table value",
+	} {
+		got := eval(e, newFakeStore(), "local r = {} return "+expr, Limits{})
+		if _, text, _ := strings.Cut(got, " on "); !strings.HasPrefix(text, want+" script:") && !strings.Contains(got, " "+want+" script:") {
+			t.Errorf("%s: %q, want it to blame %s", expr, got, want)
+		}
+	}
+}

@@ -118,9 +118,8 @@ func (c *compiler) operand(e ast.Expr) operand {
 		}
 		return operand{"field", "?"}
 	case *ast.LogicalOpExpr:
-		if o := c.operand(x.Lhs); o.kind != "local" {
-			return o
-		}
+		o, _ := c.path(x, asValue)
+		return o
 	}
 	return operand{}
 }
