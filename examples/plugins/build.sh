@@ -5,7 +5,7 @@
 #   examples/plugins/build.sh update    build, and replace the modules
 #
 # The modules in the tree were made by the tools of Debian 12, which are clang 14 and
-# wabt 1.0.32, and by Go 1.26.8. Others may give other bytes, and modules that work as well. A missing
+# wabt 1.0.32 and rustc 1.63, and by Go 1.26.8. Others may give other bytes, and modules that work as well. A missing
 # tool skips what it would build, except with LATCHKEY_CI=1.
 set -eu
 cd "$(dirname "$0")"
@@ -76,6 +76,64 @@ go_plugin() {
 	finish "$1/go/$1.wasm"
 }
 
+# Debian's rustc, as another may come first in PATH: LATCHKEY_RUSTC names one that is elsewhere.
+rustc=${LATCHKEY_RUSTC:-/usr/bin/rustc}
+rust_version=1.63.0
+
+# rust_flags: what the SDK and a plugin are compiled with. Nothing of this folder's path remains in a module.
+rust_flags="--edition=2021 --target=wasm32-unknown-unknown -O -Cpanic=abort -Ccodegen-units=1 -Cstrip=symbols -Dwarnings"
+
+# have_rust MODULE: whether the module can be built.
+have_rust() {
+	if ! command -v "$rustc" >/dev/null || ! [ -d "$("$rustc" --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ]; then
+		missing="rustc and its wasm32 library not found: install the Debian packages rustc and libstd-rust-dev-wasm32"
+	elif version=$("$rustc" --version | cut -d' ' -f2) && [ "$version" != $rust_version ]; then
+		missing="it was built by rustc $rust_version, $rustc is $version: LATCHKEY_RUSTC names another"
+	else
+		have wasm-ld lld "$1"
+		return
+	fi
+	if [ "${LATCHKEY_CI:-}" = 1 ]; then
+		echo "$1: $missing" >&2
+		failed=1
+	else
+		echo "$1: skipped, $missing"
+	fi
+	return 1
+}
+
+# rust_sdk: the SDK as $tmp/rust/core and, with the feature std, $tmp/rust/std; and its own tests, for which a C compiler
+# links.
+rust_sdk() {
+	[ -d "$tmp/rust" ] && return 0
+	mkdir -p "$tmp/rust/core" "$tmp/rust/std"
+	lib=$root/plugins/sdk/rust/src/lib.rs
+	# shellcheck disable=SC2086 # flags have no blanks
+	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-name=latchkey --crate-type=rlib \
+		"$lib" -o "$tmp/rust/core/liblatchkey.rlib"
+	# shellcheck disable=SC2086
+	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-name=latchkey --crate-type=rlib \
+		--cfg='feature="std"' "$lib" -o "$tmp/rust/std/liblatchkey.rlib"
+	if command -v cc >/dev/null; then
+		"$rustc" --edition=2021 -Dwarnings --test "$lib" -o "$tmp/rust/tests"
+		"$tmp/rust/tests" --quiet >"$tmp/rust/said" || {
+			cat "$tmp/rust/said" >&2
+			failed=1
+		}
+	fi
+}
+
+# rust NAME core|std: the plugin in Rust, with the SDK without or with its feature std.
+rust() {
+	have_rust "$1/rust/$1.wasm" || return 0
+	rust_sdk
+	# shellcheck disable=SC2086
+	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-type=cdylib -Clinker=wasm-ld -Clinker-flavor=wasm-ld \
+		-Clink-arg=-zstack-size=16384 --extern=latchkey="$tmp/rust/$2/liblatchkey.rlib" \
+		"$1/rust/$1.rs" -o "$tmp/out.wasm"
+	finish "$1/rust/$1.wasm"
+}
+
 wat() {
 	have wat2wasm wabt "$1/wat/$1.wasm" || return 0
 	wat2wasm "$1/wat/$1.wat" -o "$tmp/plain.wasm"
@@ -102,8 +160,10 @@ abitest
 wat cad
 for name in cad fairlock ratelimit bloom; do
 	memory=131072
-	[ "$name" = bloom ] && memory=2097152
+	sdk=core
+	[ "$name" = bloom ] && memory=2097152 && sdk=std
 	c "$name" "$memory"
 	go_plugin "$name"
+	rust "$name" "$sdk"
 done
 exit $failed
