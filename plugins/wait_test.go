@@ -234,7 +234,12 @@ func TestBlockExpiry(t *testing.T) {
 // TestBlockWokenBy: all that changes a key wakes those who wait for it.
 func TestBlockWokenBy(t *testing.T) {
 	for _, tt := range [][]string{
-		{"DEL", "k"}, {"FLUSHDB"}, {"FLUSHALL"}, {"RENAME", "k", "k2"}, {"PEXPIREAT", "k", "1"}, {"GETDEL", "k"},
+		{"DEL", "k"},
+		{"FLUSHDB"},
+		{"FLUSHALL"},
+		{"RENAME", "k", "k2"},
+		{"PEXPIREAT", "k", "1"},
+		{"GETDEL", "k"},
 		{"EVAL", "return redis.call('del', KEYS[1])", "1", "k"},
 	} {
 		b := hostile(t, lockGuest(), time.Minute)

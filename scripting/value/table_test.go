@@ -18,9 +18,16 @@ func TestValues(t *testing.T) {
 		kind Kind
 		true bool
 	}{
-		{Nil, KindNil, false}, {False, KindBool, false}, {True, KindBool, true}, {Number(0), KindNumber, true},
-		{Number(math.Float64frombits(3 << 56)), KindNumber, true}, {String(""), KindString, true}, {String("x"), KindString, true},
-		{FromTable(table), KindTable, true}, {Light(0), KindLight, true}, {Light(7), KindLight, true},
+		{Nil, KindNil, false},
+		{False, KindBool, false},
+		{True, KindBool, true},
+		{Number(0), KindNumber, true},
+		{Number(math.Float64frombits(3 << 56)), KindNumber, true},
+		{String(""), KindString, true},
+		{String("x"), KindString, true},
+		{FromTable(table), KindTable, true},
+		{Light(0), KindLight, true},
+		{Light(7), KindLight, true},
 	} {
 		if tc.v.Kind() != tc.kind || tc.v.Truthy() != tc.true || tc.v.IsNil() != (tc.kind == KindNil) ||
 			tc.v.IsNumber() != (tc.kind == KindNumber) || tc.v.IsString() != (tc.kind == KindString) || tc.v.IsTable() != (tc.kind == KindTable) {

@@ -12,6 +12,7 @@ const outside = "latchkey: this function works in a module that latchkey runs, a
 func hostGet(key unsafe.Pointer, keyLen uint32, buf unsafe.Pointer, size uint32) int32 {
 	panic(outside)
 }
+
 func hostSet(key unsafe.Pointer, keyLen uint32, value unsafe.Pointer, valueLen, flags uint32, px int64) int32 {
 	panic(outside)
 }
@@ -21,9 +22,11 @@ func hostType(key unsafe.Pointer, keyLen uint32) int32   { panic(outside) }
 func hostIncrBy(key unsafe.Pointer, keyLen uint32, delta int64, out unsafe.Pointer) int32 {
 	panic(outside)
 }
+
 func hostCAS(key unsafe.Pointer, keyLen uint32, old unsafe.Pointer, oldLen uint32, value unsafe.Pointer, valueLen uint32, px int64) int32 {
 	panic(outside)
 }
+
 func hostCAD(key unsafe.Pointer, keyLen uint32, value unsafe.Pointer, valueLen uint32) int32 {
 	panic(outside)
 }
@@ -32,12 +35,15 @@ func hostPExpire(key unsafe.Pointer, keyLen uint32, ms int64) int32 { panic(outs
 func hostKeyStateGet(key unsafe.Pointer, keyLen uint32, buf unsafe.Pointer, size uint32, version unsafe.Pointer) int32 {
 	panic(outside)
 }
+
 func hostKeyStateSet(key unsafe.Pointer, keyLen uint32, state unsafe.Pointer, stateLen, version, flags uint32, px int64) int32 {
 	panic(outside)
 }
+
 func hostKeyStateRead(key unsafe.Pointer, keyLen, offset uint32, buf unsafe.Pointer, size uint32) int32 {
 	panic(outside)
 }
+
 func hostKeyStateWrite(key unsafe.Pointer, keyLen, offset uint32, part unsafe.Pointer, partLen uint32) int32 {
 	panic(outside)
 }
@@ -73,6 +79,7 @@ func hostTimerCancel(timer int64) int32                                         
 func hostNotify(event unsafe.Pointer, eventLen uint32, key unsafe.Pointer, keyLen uint32) int32 {
 	panic(outside)
 }
+
 func hostConfigGet(name unsafe.Pointer, nameLen uint32, buf unsafe.Pointer, size uint32) int32 {
 	panic(outside)
 }
