@@ -144,6 +144,7 @@ func (r countingReader) Read(p []byte) (n int, err error) {
 		n, err = c.conn.Read(p)
 	}
 	if n > 0 {
+		c.s.stats.reads.Add(1)
 		c.s.stats.netIn.Add(int64(n))
 	}
 	return n, err

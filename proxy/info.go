@@ -178,10 +178,10 @@ func (s *Server) infoStats(t *infoText) {
 		"tracking_total_keys", "tracking_total_items", "tracking_total_prefixes",
 		"unexpected_error_replies")
 	t.int("total_error_replies", st.errorReplies.Load())
-	// Reads, writes and buffer sizes are not counted: it would cost every
-	// command, and nobody acts on them.
-	t.zeros("dump_payload_sanitizations", "total_reads_processed", "total_writes_processed",
-		"io_threaded_reads_processed", "io_threaded_writes_processed",
+	t.zeros("dump_payload_sanitizations")
+	t.int("total_reads_processed", st.reads.Load())
+	t.int("total_writes_processed", st.writes.Load())
+	t.zeros("io_threaded_reads_processed", "io_threaded_writes_processed",
 		"reply_buffer_shrinks", "reply_buffer_expands")
 	t.int("client_query_buffer_limit_disconnections", st.queryLimit.Load())
 	t.int("client_output_buffer_limit_disconnections", st.outputLimit.Load())

@@ -108,7 +108,7 @@ func TestInfoSections(t *testing.T) {
 	for name, pattern := range map[string]string{
 		"run_id": `[0-9a-f]{40}`, "master_replid": `[0-9a-f]{40}`, "used_memory": `[1-9][0-9]*`, "used_memory_rss": `[1-9][0-9]*`,
 		"used_memory_human": `[0-9.]+[BKMG]`, "total_system_memory": `[1-9][0-9]*`, "used_cpu_user": `[0-9]+\.[0-9]{6}`,
-		"tcp_port": `[1-9][0-9]*`, "used_memory_peak_perc": `[0-9.]+%`, "latchkey_used_memory": `[1-9][0-9]*`, "total_net_input_bytes": `[1-9][0-9]*`,
+		"tcp_port": `[1-9][0-9]*`, "used_memory_peak_perc": `[0-9.]+%`, "latchkey_used_memory": `[1-9][0-9]*`, "total_net_input_bytes": `[1-9][0-9]*`, "total_reads_processed": `[1-9][0-9]*`, "total_writes_processed": `[1-9][0-9]*`,
 	} {
 		if got := infoField(t, text, name); !regexp.MustCompile("^" + pattern + "$").MatchString(got) {
 			t.Errorf("%s is %q, want %s", name, got, pattern)

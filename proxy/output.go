@@ -107,6 +107,7 @@ func (o *output) direct(b []byte) error {
 	if timed {
 		o.c.conn.SetWriteDeadline(time.Time{})
 	}
+	o.c.s.stats.writes.Add(1)
 	o.c.s.stats.netOut.Add(int64(n))
 	o.pending.Store(0)
 	return err
@@ -208,6 +209,7 @@ func (o *output) run() {
 				break
 			}
 			n, err := o.c.conn.Write(batch)
+			o.c.s.stats.writes.Add(1)
 			o.c.s.stats.netOut.Add(int64(n))
 			o.pending.Add(-int64(len(batch)))
 			if err != nil {

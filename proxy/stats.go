@@ -21,8 +21,10 @@ type stats struct {
 
 	connections atomic.Int64
 	rejected    atomic.Int64
-	netIn       atomic.Int64
+	netIn       atomic.Int64 // bytes
+	reads       atomic.Int64 // that brought them
 	netOut      atomic.Int64
+	writes      atomic.Int64
 	queryLimit  atomic.Int64
 	outputLimit atomic.Int64
 	authDenied  atomic.Int64
@@ -107,7 +109,7 @@ func (s *Server) resetStats() {
 	}
 	st := &s.stats
 	for _, n := range []*atomic.Int64{
-		&st.connections, &st.rejected, &st.netIn, &st.netOut, &st.queryLimit, &st.outputLimit,
+		&st.connections, &st.rejected, &st.netIn, &st.reads, &st.netOut, &st.writes, &st.queryLimit, &st.outputLimit,
 		&st.errorReplies, &st.expireMicros, &st.expireCapped,
 		&s.store.Counter.Hits, &s.store.Counter.Misses, &s.store.Counter.Expired,
 		&s.store.Counter.Rollbacks, &s.store.Counter.Reruns, &s.store.Counter.LockWaits,
