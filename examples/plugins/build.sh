@@ -5,7 +5,8 @@
 #   examples/plugins/build.sh update    build, and replace the modules
 #
 # The modules in the tree were made by the tools of Debian 12, which are clang 14 and
-# wabt 1.0.32 and rustc 1.63, and by Go 1.26.8. Others may give other bytes, and modules that work as well. A missing
+# wabt 1.0.32 and rustc 1.63, by Go 1.26.8, and by the AssemblyScript compiler that npm installs as
+# plugins/sdk/assemblyscript/package-lock.json says. Others may give other bytes, and modules that work as well. A missing
 # tool skips what it would build, except with LATCHKEY_CI=1.
 set -eu
 cd "$(dirname "$0")"
@@ -23,15 +24,20 @@ trap 'rm -rf "$tmp"' EXIT
 failed=0
 go_version=go1.26.8
 
+# skip MODULE WHY: the module cannot be built here.
+skip() {
+	if [ "${LATCHKEY_CI:-}" = 1 ]; then
+		echo "$1: $2" >&2
+		failed=1
+	else
+		echo "$1: skipped, $2"
+	fi
+}
+
 # have PROGRAM PACKAGE MODULE: whether the module can be built.
 have() {
 	command -v "$1" >/dev/null && return 0
-	if [ "${LATCHKEY_CI:-}" = 1 ]; then
-		echo "$3: $1 not found: install the Debian package $2" >&2
-		failed=1
-	else
-		echo "$3: skipped, $1 not found: install the Debian package $2"
-	fi
+	skip "$3" "$1 not found: install the Debian package $2"
 	return 1
 }
 
@@ -62,12 +68,7 @@ c() {
 go_plugin() {
 	version=$(go env GOVERSION)
 	if [ "$version" != "$go_version" ]; then
-		if [ "${LATCHKEY_CI:-}" = 1 ]; then
-			echo "$1/go/$1.wasm: built by $go_version, this is $version" >&2
-			failed=1
-		else
-			echo "$1/go/$1.wasm: skipped, it was built by $go_version and this is $version"
-		fi
+		skip "$1/go/$1.wasm" "it was built by $go_version and this is $version"
 		return 0
 	fi
 	(cd "$1/go" && go run . >"$tmp/manifest.json" &&
@@ -93,12 +94,7 @@ have_rust() {
 		have wasm-ld lld "$1"
 		return
 	fi
-	if [ "${LATCHKEY_CI:-}" = 1 ]; then
-		echo "$1: $missing" >&2
-		failed=1
-	else
-		echo "$1: skipped, $missing"
-	fi
+	skip "$1" "$missing"
 	return 1
 }
 
@@ -134,6 +130,36 @@ rust() {
 	finish "$1/rust/$1.wasm"
 }
 
+# asc_works: installs the AssemblyScript compiler, once, and tells whether it runs.
+ascript=$root/plugins/sdk/assemblyscript
+asc=
+asc_works() {
+	if [ -z "$asc" ]; then
+		asc=none
+		if { [ "$ascript/node_modules/.package-lock.json" -nt "$ascript/package-lock.json" ] ||
+			npm ci --silent --ignore-scripts --prefix "$ascript" >&2; } &&
+			"$ascript/node_modules/.bin/asc" --version >/dev/null; then
+			asc=works
+		fi
+	fi
+	[ "$asc" = works ]
+}
+
+# assemblyscript NAME: the plugin in AssemblyScript.
+assemblyscript() {
+	module=$1/assemblyscript/$1.wasm
+	have npm npm "$module" || return 0
+	if ! asc_works; then
+		skip "$module" "npm could not install a compiler that runs; it needs the registry and Node.js 20"
+		return 0
+	fi
+	# In the sources' folder, because failed assertions name a file as the compiler was given it.
+	(cd "$1/assemblyscript" && "$ascript/node_modules/.bin/asc" "$1.ts" \
+		--config ../../../../plugins/sdk/assemblyscript/asconfig.json --outFile "$tmp/plain.wasm")
+	pack "$tmp/plain.wasm" "$1/manifest.json"
+	finish "$module"
+}
+
 wat() {
 	have wat2wasm wabt "$1/wat/$1.wasm" || return 0
 	wat2wasm "$1/wat/$1.wat" -o "$tmp/plain.wasm"
@@ -165,5 +191,6 @@ for name in cad fairlock ratelimit bloom; do
 	c "$name" "$memory"
 	go_plugin "$name"
 	rust "$name" "$sdk"
+	assemblyscript "$name"
 done
 exit $failed
