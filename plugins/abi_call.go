@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
@@ -33,7 +34,7 @@ var callFunctions = []*hostFunc{
 	{
 		name: "call", params: types(i32, i32), results: types(i32),
 		usage: "call(frame, argc) -> i32",
-		doc:   "Runs a command, as a savepoint: when it fails, what it did itself is undone. frame is an array of argc arguments, the first of them the command's name; a frame that is not 4-aligned traps. The result is a handle of the reply, above 0, also when the reply is an error. `-101`: the manifest does not name the command among `capabilities.commands`, or one of its keys is not declared and granted. `-103`: no argument, or more than 65536. `-105`: 256 replies are open. `-106`: commands stand eight deep within each other.",
+		doc:   "Runs a command, as a savepoint: when it fails, what it did itself is undone. frame is an array of argc arguments, the first of them the command's name; a frame that is not 4-aligned traps. The result is a handle of the reply, above 0, also when the reply is an error. `-101`: the manifest does not name the command among `capabilities.commands`, or one of its keys is not declared and granted; for a command such as FLUSHALL or KEYS, which names no keys, every key must be granted, by the prefix `\"\"`. `-103`: no argument, or more than 65536. `-105`: 256 replies are open. `-106`: commands stand eight deep within each other.",
 		memory: `
 frame
 | ptr | len | ptr | len | ...    argc times
@@ -263,6 +264,13 @@ func (in *instance) mayTouch(c *command.Call) bool {
 		if c.S.DB != in.db && c != &in.inner || !in.may(c.Args[p.Index], p.Flags&command.KeyRO == 0) {
 			return false
 		}
+	}
+	// What acts on keys that it does not name needs the grant of every key, of
+	// every database: no prefix can stand for them.
+	switch {
+	case c.Spec.Access == command.Alone && !slices.Contains(in.m.granted.Write, ""),
+		c.Spec.Access == command.Visits && !slices.Contains(in.m.granted.Read, ""):
+		return false
 	}
 	ok := true
 	if c.Spec.Extra != nil {

@@ -3,7 +3,6 @@ package plugins_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/plugins"
-	"github.com/latchkey-proxy/latchkey/scripting"
 	"github.com/latchkey-proxy/latchkey/store"
 )
 
@@ -20,169 +18,12 @@ import (
 func hostile(t testing.TB, g guest, maxTime time.Duration) *bench {
 	t.Helper()
 	b := newBench(t, plugins.Options{MaxTime: maxTime})
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	engine, err := scripting.New(scripting.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.eng.Table.Add("", scripting.NewRunner(engine, scripting.Settings{}, 2, log).Specs()); err != nil {
-		t.Fatal(err)
-	}
+	addEval(t, b)
 	b.want("+OK", "MODULE", "LOAD", g.build(t))
 	return b
 }
 
-// undone checks that a command is answered with an error and has left nothing
-// behind, and that the next call works: on a new instance if replaced is set,
-// else on the one that served the command.
-func (b *bench) undone(want string, replaced bool, args ...string) {
-	b.t.Helper()
-	before := len(b.log.Records())
-	if got := b.do(args...); !strings.HasPrefix(got, "-") || !strings.Contains(got, want) || strings.Contains(got, "\n") {
-		b.t.Errorf("%s replied %q, want an error with %q", strings.Join(args, " "), clip(got), want)
-	}
-	if rec := b.log.Records(); len(rec) != before {
-		b.t.Errorf("%s left the effects %q behind", strings.Join(args, " "), rec[before:])
-	}
-	b.want("$-1", "GET", args[1])
-	next := ":1"
-	if !replaced {
-		next = ":2"
-	}
-	if got := b.do("H.CALLS"); got != next {
-		b.t.Errorf("after %s, H.CALLS replied %q, want %q: instance replaced is %v", strings.Join(args, " "), got, next, replaced)
-	}
-}
-
 func clip(s string) string { return s[:min(len(s), 200)] }
-
-func TestTraps(t *testing.T) {
-	const (
-		forever  = `(loop $l (br $l))`
-		replyOne = `(call $reply_int (i64.const 1))`
-		pluginE  = "PLUGINERR h: "
-	)
-	for _, tt := range []struct {
-		name string
-		g    guest
-		want string
-		kept bool // the instance is
-	}{
-		{name: "unreachable", g: guest{body: `unreachable`}, want: pluginE + "wasm error: unreachable"},
-		{name: "division by zero", g: guest{body: `(drop (i32.div_u (i32.const 1) (local.get $i)))`}, want: pluginE + "wasm error: integer divide by zero"},
-		{name: "load out of memory", g: guest{body: `(drop (i32.load (i32.const -1)))`}, want: pluginE + "wasm error: out of bounds memory access"},
-		{name: "endless loop", g: guest{body: forever}, want: "ran for longer than plugin-max-time"},
-		{name: "endless loop of host calls", g: guest{body: `(loop $l (drop (call $exists (i32.const 0) (i32.const 1))) (br $l))`}, want: "ran for longer than plugin-max-time"},
-		{name: "endless loop of replies", g: guest{body: `(call $reply_array (i32.const 1048576)) (loop $l (call $reply_null) (br $l))`}, want: "more replies than"},
-		{name: "endless loop of fences", g: guest{body: `(loop $l (drop (call $fence)) (br $l))`}, want: "ran for longer than plugin-max-time"},
-		{name: "endless loop of log lines", g: guest{body: `(loop $l (call $log (i32.const 1) (i32.const 0) (i32.const 60000)) (br $l))`}, want: "ran for longer than plugin-max-time"},
-		{name: "reply of any size", g: guest{body: `(call $reply_array (i32.const 1048576)) (loop $l (call $reply_bulk (i32.const 0) (i32.const 65536)) (br $l))`}, want: "the reply is larger than 256 MiB"},
-		{name: "values of any size", g: guest{body: `(loop $l (drop (call $set (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 65536) (i32.const 0) (i64.const 0))) (br $l))`}, want: "a call writes more than 256 MiB"},
-		{name: "fuel", g: guest{body: forever, limits: map[string]int{"fuel": 1000}}, want: "out of fuel: more than the 1000 units of its manifest"},
-		{name: "fuel of many slices", g: guest{body: forever, limits: map[string]int{"fuel": 10_000_000}}, want: "out of fuel: more than the 10000000 units of its manifest"},
-		{name: "recursion", g: guest{funcs: `(func $r (call $r))`, body: `(call $r)`}, want: "calls are nested too deeply"},
-		{name: "two replies", g: guest{body: replyOne + replyOne}, want: "more replies than one"},
-		{name: "reply after the last element", g: guest{body: `(call $reply_array (i32.const 1))` + replyOne + replyOne}, want: "more replies than one"},
-		{name: "reply after an empty array", g: guest{body: `(call $reply_array (i32.const 0))` + replyOne}, want: "more replies than one"},
-		{name: "reply after an error", g: guest{body: `(call $reply_error (i32.const 0) (i32.const 1))` + replyOne}, want: "more replies than one"},
-		{name: "negative array", g: guest{body: `(call $reply_array (i32.const -2))`}, want: "negative or too large number of elements"},
-		{name: "huge map", g: guest{body: `(call $reply_map (i32.const 1048577))`}, want: "negative or too large number of elements"},
-		{name: "deep arrays", g: guest{body: `(loop $l (call $reply_array (i32.const 1)) (br $l))`}, want: "aggregate replies nest deeper than 32"},
-		{name: "status of two lines", g: guest{body: `(call $reply_simple (i32.const 32) (i32.const 5))`}, want: "a status reply has a line break in it"},
-		{name: "no room for arguments", g: guest{arena: `(i32.const 0)`}, want: "lk_arena(4096) returned 0: no room for the arguments"},
-		{name: "arena unaligned", g: guest{arena: `(i32.const 1028)`}, want: "lk_arena(4096) returned 1028"},
-		{name: "arena at the end of memory", g: guest{arena: `(i32.const 65528)`}, want: "lk_arena(4096) returned 65528"},
-		{name: "arena outside of memory", g: guest{arena: `(i32.const -8)`}, want: "lk_arena(4096) returned 4294967288"},
-		{name: "arena traps", g: guest{arena: `unreachable`}, want: "lk_arena: wasm error: unreachable"},
-		{name: "arena does not return", g: guest{arena: forever + `(i32.const 0)`}, want: "lk_arena: ran for longer than plugin-max-time"},
-
-		{name: "no reply", g: guest{body: ``}, want: pluginE + "the reply is not complete", kept: true},
-		{name: "incomplete array", g: guest{body: `(call $reply_array (i32.const 2))` + replyOne}, want: pluginE + "the reply is not complete", kept: true},
-		{name: "incomplete map", g: guest{body: `(call $reply_map (i32.const 1))` + replyOne}, want: pluginE + "the reply is not complete", kept: true},
-		{name: "incomplete inner array", g: guest{body: `(call $reply_array (i32.const 1)) (call $reply_array (i32.const 1))`}, want: pluginE + "the reply is not complete", kept: true},
-		{name: "code nil", g: guest{body: `(return (i32.const -1))`}, want: pluginE + "lk_command returned -1", kept: true},
-		{name: "code 7 after a reply", g: guest{body: replyOne + `(return (i32.const 7))`}, want: pluginE + "lk_command returned 7", kept: true},
-		{name: "code wrong type", g: guest{body: `(return (i32.const -100))`}, want: "-WRONGTYPE Operation against a key", kept: true},
-		{name: "code denied", g: guest{body: `(return (i32.const -101))`}, want: "-NOPERM h: not declared by the command", kept: true},
-		{name: "code no memory", g: guest{body: `(return (i32.const -102))`}, want: "-OOM command not allowed", kept: true},
-		{name: "code invalid", g: guest{body: `(return (i32.const -103))`}, want: "-ERR invalid argument", kept: true},
-		{name: "empty error", g: guest{body: `(call $reply_error (i32.const 0) (i32.const 0))`}, want: "-ERR", kept: true},
-		{name: "error of two lines", g: guest{body: `(call $reply_error (i32.const 32) (i32.const 5))`}, want: "-+x", kept: true},
-		{name: "long error", g: guest{body: `(call $reply_error (i32.const 0) (i32.const 65536))`}, want: "-k", kept: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tt.g.body = write + tt.g.body
-			limit := time.Minute
-			if strings.Contains(tt.want, "plugin-max-time") {
-				limit = 200 * time.Millisecond
-			}
-			b := hostile(t, tt.g, limit)
-			if tt.g.arena != "" {
-				// The next command asks for the arena again, and fails as well.
-				before := len(b.log.Records())
-				for range 2 {
-					if got := b.do("H.RUN", "k"); !strings.HasPrefix(got, "-PLUGINERR h: "+tt.want) {
-						t.Errorf("H.RUN replied %q, want -PLUGINERR h: %s", got, tt.want)
-					}
-				}
-				if len(b.log.Records()) != before {
-					t.Errorf("a command that never ran left effects behind")
-				}
-				return
-			}
-			b.undone(tt.want, !tt.kept, "H.RUN", "k")
-		})
-	}
-}
-
-// TestPointers gives every host function every pointer outside of memory.
-func TestPointers(t *testing.T) {
-	type attempt struct{ what, call string }
-	var attempts []attempt
-	for _, f := range plugins.HostFunctions() {
-		for i, name := range f.Names {
-			if i+1 == len(f.Names) || !strings.HasSuffix(f.Names[i+1], "len") && f.Names[i+1] != "cap" {
-				continue
-			}
-			for _, bad := range [][2]int{{65535, 2}, {65537, 0}, {-1, 1}, {0, -1}, {-1, -1}, {8, 65536}} {
-				call := "(call $" + f.Name
-				for j, typ := range f.Params {
-					value := 0
-					switch {
-					case j == i:
-						value = bad[0]
-					case j == i+1:
-						value = bad[1]
-					case strings.HasSuffix(f.Names[j], "len"):
-						value = 1
-					}
-					call += fmt.Sprintf(" (%s.const %d)", typ, value)
-				}
-				call += ")"
-				if len(f.Results) > 0 {
-					call = "(drop " + call + ")"
-				}
-				attempts = append(attempts, attempt{fmt.Sprintf("%s with %s %d and length %d", f.Name, name, bad[0], bad[1]), call})
-			}
-		}
-	}
-	if len(attempts) < 60 {
-		t.Fatalf("only %d attempts were found: are the usages of the host functions written as before?", len(attempts))
-	}
-	g := guest{body: write}
-	for i, a := range attempts {
-		g.commands = append(g.commands, fmt.Sprintf("H.BAD%d", i))
-		g.body += fmt.Sprintf("(if (i32.eq (local.get $id) (i32.const %d)) (then %s))\n", i+1, a.call)
-	}
-	b := hostile(t, g, time.Second)
-	for i, a := range attempts {
-		b.undone("PLUGINERR h: pointer ", true, fmt.Sprintf("H.BAD%d", i), "k")
-		if t.Failed() {
-			t.Fatalf("that was %s", a.what)
-		}
-	}
-}
 
 // TestKeysOfOthers gives every function that takes a key one that it may not
 // have.
@@ -258,27 +99,6 @@ func TestMemoryGrow(t *testing.T) {
 	}, time.Second)
 	for _, want := range []string{":1", ":2", ":-1", ":-1"} {
 		b.want(want, "H.RUN", "k")
-	}
-}
-
-// TestLoadDoesNotEnd refuses modules that misbehave before their first command.
-func TestLoadDoesNotEnd(t *testing.T) {
-	for _, tt := range []struct{ name, init, want string }{
-		{"refusal", `(i32.const 3)`, "lk_init returned 3, wanted 0"},
-		{"trap", `unreachable`, "lk_init failed: wasm error: unreachable"},
-		{"endless loop", `(loop $l (br $l)) (i32.const 0)`, "lk_init failed: ran for longer than plugin-max-time"},
-		{"host call", `(drop (call $fence)) (i32.const 0)`, "lk_init failed: a host function was called outside of a command"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t, plugins.Options{MaxTime: 100 * time.Millisecond})
-			path := guest{init: tt.init}.build(t)
-			if got := b.do("MODULE", "LOAD", path); !strings.HasPrefix(got, "-ERR Error loading the extension: ") || !strings.Contains(got, tt.want) {
-				t.Errorf("MODULE LOAD replied %q, want an error with %q", got, tt.want)
-			}
-			if n := len(b.host.List()); n != 0 {
-				t.Errorf("%d modules are loaded after a refusal", n)
-			}
-		})
 	}
 }
 
