@@ -223,7 +223,7 @@ func (in *instance) exec(spec *command.Spec, argv [][]byte, rec *recorder) bool 
 	}
 	db, guard, denied, outer := s.DB, s.Guard, s.Denied, s.Cause
 	mine := *outer.(*cause)
-	mine.began = in.began
+	mine.began = in.start()
 	s.DB, s.Guard, s.Cause = in.db, in.guard, &mine
 	if in.readOnly && denied == "" {
 		s.Denied = errReadOnly

@@ -33,25 +33,24 @@ func (in *instance) writeFrame(args [][]byte) error {
 		}
 		in.arena, in.arenaLen = at, uint32(max(size, 4096))
 	}
-	b := append(in.frame[:0], make([]byte, frameHead)...)
+	b, ok := in.mem.Read(in.arena, uint32(size))
+	if !ok {
+		return errors.New("the room that lk_arena gave is not in memory")
+	}
+	first := uint32(0)
+	if len(in.declared) > 0 {
+		first = uint32(in.declared[0].Index)
+	}
 	binary.LittleEndian.PutUint32(b, uint32(len(args)))
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(in.declared)))
-	if len(in.declared) > 0 {
-		binary.LittleEndian.PutUint32(b[8:], uint32(in.declared[0].Index))
-	}
+	binary.LittleEndian.PutUint32(b[8:], first)
 	binary.LittleEndian.PutUint32(b[12:], uint32(in.db))
-	at := in.arena + uint32(frameHead+8*len(args))
+	head, at := b[frameHead:], frameHead+8*len(args)
 	for _, a := range args {
-		b = binary.LittleEndian.AppendUint32(b, at)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(a)))
-		at += uint32(len(a))
-	}
-	for _, a := range args {
-		b = append(b, a...)
-	}
-	in.frame = b
-	if !in.mem.Write(in.arena, b) {
-		return errors.New("the room that lk_arena gave is not in memory")
+		binary.LittleEndian.PutUint32(head, in.arena+uint32(at))
+		binary.LittleEndian.PutUint32(head[4:], uint32(len(a)))
+		head = head[8:]
+		at += copy(b[at:], a)
 	}
 	return nil
 }

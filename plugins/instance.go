@@ -45,7 +45,6 @@ type instance struct {
 	stack    []uint64
 	arena    uint32
 	arenaLen uint32
-	frame    []byte
 
 	// Of the call that is bound; call is nil in between.
 	call     *command.Call
@@ -77,16 +76,16 @@ type instance struct {
 	slept       uint64 // the guest's own clock, in ns
 
 	failed  string
-	entered string // name of the function that the guest is in
-	began   time.Time
-	kills   int64 // the module's count when the call began
-	slice   int64 // fuel granted last
-	spent   int64 // fuel of the slices before it
-	hosted  int64 // what host functions cost since the clock was last looked at
-	written int64 // bytes of values written
-	replied int64 // bytes of the reply
-	counted int64 // of m.memory
-	logged  int   // lines written to the log
+	entered string    // name of the function that the guest is in
+	began   time.Time // when the clock was first looked at, once it was
+	kills   int64     // the module's count when the call began
+	slice   int64     // fuel granted last
+	spent   int64     // fuel of the slices before it
+	hosted  int64     // what host functions cost since the clock was last looked at
+	written int64     // bytes of values written
+	replied int64     // bytes of the reply
+	counted int64     // of m.memory
+	logged  int       // lines written to the log
 }
 
 // trap ends a guest's call from within a host function.
@@ -141,15 +140,10 @@ func (in *instance) close() { in.guest.Close(in) }
 // and there may be another. It is not taken yet: those who wait for one hot key
 // would hold all instances meanwhile, and no other key's command could run.
 func (m *module) prepare() {
-	if len(m.ready) != 0 {
-		return
-	}
-	select {
-	case m.slots <- struct{}{}:
+	if m.pool.spare() {
 		if in, err := m.fill(); err == nil { // otherwise the call will say so
 			m.give(in)
 		}
-	default:
 	}
 }
 
@@ -161,47 +155,54 @@ func (m *module) prepare() {
 // for another key or instance, and it is ended when its time is up. So every
 // holder of an instance goes on, whoever waits for its keys.
 func (m *module) take(c *command.Call) (*instance, error) {
-	select {
-	case in := <-m.ready:
+	if in := m.pool.ready(); in != nil {
 		return in, nil
-	default:
 	}
 	if c.Tx.Short() {
 		return nil, nil
 	}
-	select {
-	case in := <-m.ready:
+	// What a plugin has called holds an instance of the caller's, and somebody who
+	// holds one of this module may wait for one of that: a circle.
+	in, place, next := m.pool.acquire(c.From != command.FromPlugin)
+	switch {
+	case in != nil:
 		return in, nil
-	case m.slots <- struct{}{}:
+	case place:
 		return m.fill()
-	default:
-	}
-	if c.From == command.FromPlugin {
-		// It holds an instance of the caller's, and somebody who holds one of
-		// this module may wait for one of that: a circle.
-		return nil, fmt.Errorf("all %d instances are busy", cap(m.slots))
+	case next == nil:
+		return nil, m.busy()
 	}
 	// All instances are in use, each for MaxTime at most; others wait for the
 	// keys of this call, so it does not wait for longer.
 	timer := time.NewTimer(time.Duration(m.host.maxTime.Load()))
 	defer timer.Stop()
+	var problem error
 	select {
-	case in := <-m.ready:
-		return in, nil
-	case m.slots <- struct{}{}: // an instance trapped and left its place
-		return m.fill()
+	case in = <-next:
 	case <-done(c):
-		return nil, errors.New("the client is gone")
+		problem = errors.New("the client is gone")
 	case <-timer.C:
-		return nil, fmt.Errorf("all %d instances are busy", cap(m.slots))
+		problem = m.busy()
 	}
+	if problem != nil {
+		if m.pool.cancel(next) {
+			return nil, problem
+		}
+		in = <-next // it came in the last moment, and nobody else has it
+	}
+	if in == nil { // an instance trapped and left its place
+		return m.fill()
+	}
+	return in, nil
 }
 
-// fill makes an instance in a slot that was just taken.
+func (m *module) busy() error { return fmt.Errorf("all %d instances are busy", m.pool.most) }
+
+// fill makes an instance in a place that was just taken.
 func (m *module) fill() (*instance, error) {
 	in, err := m.instantiate()
 	if err != nil {
-		<-m.slots
+		m.pool.vacate()
 	}
 	return in, err
 }
@@ -217,15 +218,7 @@ func done(c *command.Call) <-chan struct{} {
 // give returns an instance after a call.
 func (m *module) give(in *instance) {
 	in.count(int64(in.mem.Size()))
-	m.mu.Lock()
-	closed := m.closed
-	if !closed {
-		// Under the lock, lest close has emptied ready before. It has room for
-		// all instances there can be.
-		m.ready <- in
-	}
-	m.mu.Unlock()
-	if closed {
+	if in = m.pool.put(in); in != nil {
 		m.discard(in)
 	}
 }
@@ -234,7 +227,7 @@ func (m *module) give(in *instance) {
 func (m *module) discard(in *instance) {
 	in.count(0)
 	in.close()
-	<-m.slots
+	m.pool.vacate()
 }
 
 // count brings the module's account of linear memory up to date.
@@ -365,9 +358,9 @@ func (in *instance) bind(c *command.Call) {
 	in.readOnly, in.reaches, in.replies, in.mayBlock, in.stateful = false, false, false, false, manifest.StateNone
 	in.spent, in.hosted, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0
 	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
-	in.began = time.Now()
 	in.short = c.Tx.Short()
-	if o := c.S.Cause.(*cause).parent; o != nil && !o.began.IsZero() {
+	in.began = time.Time{}
+	if o := c.S.Cause.(*cause).parent; o != nil {
 		in.began = o.began // within another guest's call, whose time is up when it is
 	}
 	in.fuel.Set(uint64(in.grant()))
@@ -441,9 +434,6 @@ func (in *instance) unbind() {
 	if in.deferred > 0 {
 		in.late.reset()
 	}
-	if cap(in.frame) > 64<<10 {
-		in.frame = nil
-	}
 }
 
 // codeText is the error reply for what a function of the guest has returned.
@@ -506,7 +496,7 @@ func (in *instance) mayGoOn() {
 	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent >= limit {
 		panic(&trap{fmt.Sprintf("out of fuel: more than the %d units of its manifest", limit)})
 	}
-	if limit := time.Duration(in.m.host.maxTime.Load()); time.Since(in.began) > limit {
+	if limit := time.Duration(in.m.host.maxTime.Load()); time.Since(in.start()) > limit {
 		panic(&trap{fmt.Sprintf("ran for longer than plugin-max-time, %v", limit)})
 	}
 	if in.call != nil {
@@ -519,6 +509,15 @@ func (in *instance) mayGoOn() {
 		default:
 		}
 	}
+}
+
+// start is when the call began, but for the slice of fuel before the clock was
+// first looked at: most calls end within it, and none pays for a clock.
+func (in *instance) start() time.Time {
+	if in.began.IsZero() {
+		in.began = time.Now()
+	}
+	return in.began
 }
 
 // charge counts what a host function does, in units of fuel, so that a guest

@@ -26,8 +26,8 @@ type module struct {
 	args     []string
 	specs    []*command.Spec
 
-	ready chan *instance // instances that wait for a call
-	slots chan struct{}  // one for each instance that exists
+	pool     pool
+	dropOnce sync.Once // of its code
 
 	granted  manifest.Capabilities // what it asks for, less what is withheld
 	denied   []string              // what is withheld of that
@@ -47,8 +47,6 @@ type module struct {
 	worked chan struct{} // closed when work has ended; nil if it never began
 
 	mu       sync.Mutex
-	users    int // calls under way
-	closed   bool
 	failures []time.Time // of late
 
 	disabled  atomic.Pointer[string] // why
@@ -147,7 +145,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	}
 	m := &module{
 		host: h, man: man, compiled: compiled, path: path, args: args,
-		ready: make(chan *instance, instances), slots: make(chan struct{}, instances),
+		pool:     pool{most: instances},
 		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
 		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}),
 	}
@@ -162,7 +160,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	if err != nil {
 		return nil, err
 	}
-	m.slots <- struct{}{}
+	m.pool.made = 1
 	m.give(first)
 	for i := range man.Commands {
 		spec, err := m.spec(&man.Commands[i])
@@ -266,65 +264,53 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 
 // close ends the instances as they come back.
 func (m *module) close() {
-	m.mu.Lock()
-	m.closed = true
-	idle := m.users == 0
-	m.mu.Unlock()
+	ready, idle := m.pool.close()
 	m.endDeliveries()
-	for {
-		select {
-		case in := <-m.ready:
-			m.discard(in)
-			continue
-		default:
-		}
-		break
+	for _, in := range ready {
+		m.discard(in)
 	}
 	if idle {
-		m.compiled.Close(context.Background())
+		m.dropCode()
 	}
 }
 
 // enter counts a call in, unless the module has been unloaded. A kill after kills
 // is one that means this call.
 func (m *module) enter() (kills int64, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
+	kills = m.kills.Load()
+	if !m.pool.enter() {
+		m.leave()
 		return 0, false
 	}
-	m.users++
-	return m.kills.Load(), true
+	return kills, true
 }
 
 func (m *module) leave() {
-	m.mu.Lock()
-	m.users--
-	last := m.closed && m.users == 0
-	m.mu.Unlock()
-	if last {
-		m.compiled.Close(context.Background())
+	if m.pool.leave() {
+		m.dropCode()
 	}
+}
+
+// dropCode forgets the compiled code, once: a module that is loaded again may have
+// the same.
+func (m *module) dropCode() {
+	m.dropOnce.Do(func() { m.compiled.Close(context.Background()) })
 }
 
 // kill ends the calls under way and returns how many there are.
 func (m *module) kill() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.users > 0 {
+	n := m.pool.running()
+	if n > 0 {
 		m.kills.Add(1)
 	}
-	return m.users
+	return n
 }
 
 func (m *module) describe() Loaded {
-	m.mu.Lock()
-	running := m.users
-	m.mu.Unlock()
 	l := Loaded{
 		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
 		Calls: m.calls.Load(), Errors: m.errors.Load(), Traps: m.traps.Load(),
-		Running: running, Instances: len(m.slots), MemoryBytes: m.memory.Load(),
+		Running: m.pool.running(), Instances: m.pool.size(), MemoryBytes: m.memory.Load(),
 		Capabilities: m.granted.Names(), Withheld: m.denied,
 		Delivered: m.delivered.Load(), Dropped: m.dropped.Load(), Queued: m.queue.length(), Timers: m.timers.count(), Waiting: m.waiting.Load(),
 	}
