@@ -260,3 +260,43 @@ func TestDepthsAreSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepestCallsFitTheStack: with the highest call depth, no shape of function
+// takes half of what the Go stack may grow to, which would end the process.
+func TestDeepestCallsFitTheStack(t *testing.T) {
+	const most = 256 << 20 // it grows by doubling, to less than 1e9 bytes
+	for shape, src := range map[string]string{
+		"sum":         "local function f(n) return 1 + f(n) end return f(1)",
+		"arguments":   "local function f(...) return (f(1, ...)) end return f(1)",
+		"method":      "local o = {} function o:f(n) return 1 + self:f(n) end return o:f(1)",
+		"parentheses": "local function f(n) return " + strings.Repeat("1+(", 60) + "f(n)" + strings.Repeat(")", 60) + " end return f(1)",
+		"blocks":      "local function f(n) " + strings.Repeat("while n do ", 150) + "n = f(n) " + strings.Repeat("end ", 150) + "end return f(1)",
+		"loops":       "local function f(n) " + strings.Repeat("for i = 1, 2 do ", 40) + "n = f(n) " + strings.Repeat("end ", 40) + "end return f(1)",
+		"iterators":   "local function f(n) " + strings.Repeat("for k, v in pairs({1}) do ", 30) + "n = f(n) " + strings.Repeat("end ", 30) + "end return f(1)",
+		"tables":      "local function f(n) return " + strings.Repeat("{", 150) + "f(n)" + strings.Repeat("}", 150) + " end return f(1)",
+		"commands":    "local function f(n) return redis.call('SET', 'k', f(n)) .. 'x' end return f(1)",
+		"logic":       "local function f(n) return " + strings.Repeat("n and (", 90) + "f(n)" + strings.Repeat(")", 90) + " end return f(1) + 1",
+		"calls":       "local function f(n) return 1 + " + strings.Repeat("f(", 90) + "n" + strings.Repeat(")", 90) + " end return f(1)",
+		"metamethods": "local t = setmetatable({}, {__index = function(t, k) return t[k] .. 'x' end}) return t.x",
+		"locals":      "local function f(n) local " + strings.Repeat("a,", 150) + "a = 1 return 1 + f(n) end return f(1)",
+		"conditions":  "local function f(n) if not (f(n) == 1) then return 1 end end return f(1)",
+	} {
+		t.Run(shape, func(t *testing.T) {
+			e := newEngine(t, Options{})
+			var stats runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&stats)
+			before := stats.StackInuse
+			got := eval(e, newFakeStore(), src, Limits{CallDepth: 1 << 30})
+			runtime.ReadMemStats(&stats) // before a collection gives the stack back
+			if !strings.Contains(got, "overflow") {
+				t.Errorf("answered %q, want an overflow", clipText(got))
+			}
+			if took := int64(stats.StackInuse - before); took > most {
+				t.Errorf("took a stack of %d MB, want at most %d", took>>20, most>>20)
+			} else {
+				t.Logf("a stack of %d MB", took>>20)
+			}
+		})
+	}
+}

@@ -243,7 +243,7 @@ func scriptDirectives() []Directive {
 		},
 		{
 			Name: "lua-max-call-depth", Group: g, Kind: Int, Default: "8192", Min: 200, Max: 20000, Mutable: true,
-			Summary: "Calls of Lua functions that may nest in a script; beyond it the script has the error of a stack overflow. Protected calls, coroutines and functions that C calls back nest at most 200 deep, as in Redis.",
+			Summary: "Calls of Lua functions that may nest in a script; beyond it the script has the error of a stack overflow, and earlier when the functions that wait nest deep in their source. Protected calls, coroutines and functions that C calls back nest at most 200 deep, as in Redis.",
 		},
 		{
 			Name: "lua-max-table-depth", Group: g, Kind: Int, Default: "1000", Min: 16, Max: 10000, Mutable: true,

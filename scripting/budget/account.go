@@ -17,33 +17,37 @@ type Limits struct {
 	Memory int64
 	// Time from the start of the run after which a script is stopped; 0 is no bound.
 	Time time.Duration
-	// CallDepth is how deep calls of Lua functions may nest; 0 is 8192.
+	// CallDepth is how deep calls of Lua functions may nest, at most MaxCallDepth;
+	// 0 is 8192.
 	CallDepth int
 	// TableDepth is how deep tables may nest that are made into a reply, or a reply
-	// that is made into tables; 0 is 1000.
+	// that is made into tables, at most MaxTableDepth; 0 is 1000.
 	TableDepth int
 }
 
-// The bounds of nesting when they are not set.
+// The bounds of nesting when they are not set, and the highest that they are set
+// to: both end up on the Go stack, which no one can recover from exhausting.
 const (
 	DefaultCallDepth  = 8192
 	DefaultTableDepth = 1000
+	MaxCallDepth      = 20000
+	MaxTableDepth     = 10000
 )
 
-// Calls is CallDepth or its default.
+// Calls is CallDepth or its default, or MaxCallDepth if that is less.
 func (l *Limits) Calls() int {
 	if l.CallDepth <= 0 {
 		return DefaultCallDepth
 	}
-	return l.CallDepth
+	return min(l.CallDepth, MaxCallDepth)
 }
 
-// Tables is TableDepth or its default.
+// Tables is TableDepth or its default, or MaxTableDepth if that is less.
 func (l *Limits) Tables() int {
 	if l.TableDepth <= 0 {
 		return DefaultTableDepth
 	}
-	return l.TableDepth
+	return min(l.TableDepth, MaxTableDepth)
 }
 
 const (

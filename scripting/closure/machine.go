@@ -20,9 +20,11 @@ type Table = value.Table
 
 // Bounds of what nests.
 const (
-	// maxWeight bounds the Go stack of a script: the closures of all waiting
-	// functions, each as deep as its source nests, a few hundred bytes apiece.
-	maxWeight = 100_000
+	// callWeight bounds the Go stack of a script: the closures of all waiting
+	// functions, each as deep as its source nests, a few hundred bytes apiece,
+	// are no more than this for each call that may wait. Functions that nest
+	// deeper overflow before they are that many.
+	callWeight = 12
 	// maxStack is how many values may be on their way to functions, the arguments
 	// of those that wait included.
 	maxStack = 1 << 19
@@ -106,15 +108,16 @@ type frame struct {
 // Machine runs programs, one at a time.
 type Machine struct {
 	budget.Account
-	world  *World
-	frames []*frame
-	depth  int
-	native int // nested calls of library functions and metamethods
-	calls  int // how many functions may wait for each other
-	tables int // how deep tables may nest in replies
-	weight int
-	stack  []Value // arguments on their way
-	rets   []Value // what the last function returned
+	world    *World
+	frames   []*frame
+	depth    int
+	native   int     // nested calls of library functions and metamethods
+	calls    int     // how many functions may wait for each other
+	tables   int     // how deep tables may nest in replies
+	weight   int     // closures of the functions that wait
+	heaviest int     // how much that may be
+	stack    []Value // arguments on their way
+	rets     []Value // what the last function returned
 
 	tail     Value
 	tailBase int
@@ -182,6 +185,7 @@ func (e *Error) Error() string { return e.Text }
 func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, err error) {
 	m.Begin(in.Terms)
 	m.calls, m.tables = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
+	m.heaviest = m.calls * callWeight
 	m.in, m.resp, m.random = in, 2, arith.Random{}
 	mark := out.Mark()
 	err = m.protected(p, out)
@@ -320,7 +324,7 @@ func (m *Machine) alloc(n int) { m.MustAlloc(n) }
 
 // push makes a frame for a function.
 func (m *Machine) push(fn *Function, weight int) *frame {
-	if m.depth >= m.calls || m.weight+weight > maxWeight {
+	if m.depth >= m.calls || m.weight+weight > m.heaviest {
 		m.overflow()
 	}
 	m.weight += weight
@@ -420,7 +424,7 @@ func (m *Machine) enter(fn *Function, args []Value) []Value {
 		p = fn.proto
 		f.fn = fn
 		f.tails++
-		if m.weight += p.weight; m.weight > maxWeight {
+		if m.weight += p.weight; m.weight > m.heaviest {
 			m.overflow()
 		}
 	}
