@@ -26,7 +26,7 @@ type asker struct {
 	read  map[int]*bufio.Reader
 }
 
-func dialServer(t *testing.T, addr string) *asker {
+func dialServer(t testing.TB, addr string) *asker {
 	t.Helper()
 	a := &asker{map[int]net.Conn{}, map[int]*bufio.Reader{}}
 	for proto := 2; proto <= 3; proto++ {
@@ -57,7 +57,7 @@ func (a *asker) ask(proto int, args ...string) (transcript.Reply, error) {
 }
 
 // startLatchkey starts a server of ours and returns its address.
-func startLatchkey(t *testing.T, o Options, s Settings) string {
+func startLatchkey(t testing.TB, o Options, s Settings) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	runner := NewRunner(newEngine(t, o), s, 2, log)
@@ -134,7 +134,7 @@ func dump(a *asker) (lines []string, err error) {
 }
 
 // redisAsker starts redis-server; what needs it is skipped where there is none.
-func redisAsker(t *testing.T) *asker {
+func redisAsker(t testing.TB) *asker {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
