@@ -15,8 +15,9 @@ import (
 
 // sdks are the SDKs' files below plugins/sdk, which a new project gets as sdk/.
 var sdks = map[string][]string{
-	"go": {"go/*.go", "go/go.mod"},
-	"c":  {"c/*.h"},
+	"go":   {"go/*.go", "go/go.mod"},
+	"c":    {"c/*.h"},
+	"rust": {"rust/Cargo.toml", "rust/src/*.rs"},
 }
 
 // The archives of the SDKs are the SDKs as they are; LATCHKEY_UPDATE=1 makes them anew.
@@ -57,12 +58,17 @@ func TestSDKArchives(t *testing.T) {
 	}
 }
 
-// tools are what it takes to build a project, and the Debian packages they are in.
+// tools are what it takes to build a project, programs and paths, and the Debian packages they are in.
 var tools = map[string][][2]string{
 	"go":             {{"go", "golang"}},
 	"c":              {{"clang", "clang"}, {"wasm-ld", "lld"}},
-	"rust":           {{"rustc", "rustc and libstd-rust-dev-wasm32"}, {"wasm-ld", "lld"}},
+	"rust":           {{"/usr/bin/rustc", "rustc"}, {"/usr/lib/rustlib/wasm32-unknown-unknown", "libstd-rust-dev-wasm32"}, {"wasm-ld", "lld"}},
 	"assemblyscript": {{"npm", "npm"}},
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil && filepath.IsAbs(path)
 }
 
 // A new project builds, and passes its own test.
@@ -75,7 +81,7 @@ func TestNewProjects(t *testing.T) {
 	for _, lang := range languages() {
 		t.Run(lang, func(t *testing.T) {
 			for _, tool := range tools[lang] {
-				if _, err := exec.LookPath(tool[0]); err == nil {
+				if _, err := exec.LookPath(tool[0]); err == nil || exists(tool[0]) {
 					continue
 				}
 				if os.Getenv("LATCHKEY_CI") == "1" {

@@ -90,7 +90,7 @@ fn silent(result: Result) -> i32 {
 /// Writes to the log why a call panicked.
 #[cfg(any(feature = "std", target_arch = "wasm32"))]
 #[cold]
-fn report(info: &core::panic::PanicInfo) {
+fn report(info: &dyn core::fmt::Display) {
     use core::fmt::Write;
 
     if BEGUN.load(Relaxed) {
