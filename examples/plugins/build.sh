@@ -4,7 +4,7 @@
 #   examples/plugins/build.sh           build, and fail if a module differs
 #   examples/plugins/build.sh update    build, and replace the modules
 #
-# The modules in the tree were made by the tools of Debian 12, which are clang 14 and
+# The modules in the tree were made by the tools of Debian 12, which are clang 14,
 # wabt 1.0.32 and rustc 1.63, by Go 1.26.8, and by the AssemblyScript compiler that npm installs as
 # plugins/sdk/assemblyscript/package-lock.json says. Others may give other bytes, and modules that work as well. A missing
 # tool skips what it would build, except with LATCHKEY_CI=1.
@@ -98,35 +98,34 @@ have_rust() {
 	return 1
 }
 
-# rust_sdk: the SDK as $tmp/rust/core and, with the feature std, $tmp/rust/std; and its own tests, for which a C compiler
-# links.
+# rustc_wasm ARGUMENTS: rustc for wasm32. The flags have no blanks.
+rustc_wasm() {
+	# shellcheck disable=SC2086
+	"$rustc" $rust_flags --remap-path-prefix="$root=" "$@"
+}
+
+# rust_link SDK ARGUMENTS: a plugin with the SDK's library that is in $tmp/rust/SDK.
+rust_link() {
+	sdk=$1
+	shift
+	rustc_wasm --crate-type=cdylib -Clinker=wasm-ld -Clinker-flavor=wasm-ld -Clink-arg=-zstack-size=16384 \
+		--extern=latchkey="$tmp/rust/$sdk/liblatchkey.rlib" "$@"
+}
+
+# rust_sdk: the SDK's libraries, without and with its feature std.
 rust_sdk() {
 	[ -d "$tmp/rust" ] && return 0
 	mkdir -p "$tmp/rust/core" "$tmp/rust/std"
 	lib=$root/plugins/sdk/rust/src/lib.rs
-	# shellcheck disable=SC2086 # flags have no blanks
-	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-name=latchkey --crate-type=rlib \
-		"$lib" -o "$tmp/rust/core/liblatchkey.rlib"
-	# shellcheck disable=SC2086
-	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-name=latchkey --crate-type=rlib \
-		--cfg='feature="std"' "$lib" -o "$tmp/rust/std/liblatchkey.rlib"
-	if command -v cc >/dev/null; then
-		"$rustc" --edition=2021 -Dwarnings --test "$lib" -o "$tmp/rust/tests"
-		"$tmp/rust/tests" --quiet >"$tmp/rust/said" || {
-			cat "$tmp/rust/said" >&2
-			failed=1
-		}
-	fi
+	rustc_wasm --crate-name=latchkey --crate-type=rlib "$lib" -o "$tmp/rust/core/liblatchkey.rlib"
+	rustc_wasm --crate-name=latchkey --crate-type=rlib --cfg='feature="std"' "$lib" -o "$tmp/rust/std/liblatchkey.rlib"
 }
 
-# rust NAME core|std: the plugin in Rust, with the SDK without or with its feature std.
+# rust NAME core|std: the plugin in Rust.
 rust() {
 	have_rust "$1/rust/$1.wasm" || return 0
 	rust_sdk
-	# shellcheck disable=SC2086
-	"$rustc" $rust_flags --remap-path-prefix="$root=" --crate-type=cdylib -Clinker=wasm-ld -Clinker-flavor=wasm-ld \
-		-Clink-arg=-zstack-size=16384 --extern=latchkey="$tmp/rust/$2/liblatchkey.rlib" \
-		"$1/rust/$1.rs" -o "$tmp/out.wasm"
+	rust_link "$2" "$1/rust/$1.rs" -o "$tmp/out.wasm"
 	finish "$1/rust/$1.wasm"
 }
 
@@ -160,6 +159,28 @@ assemblyscript() {
 	finish "$module"
 }
 
+# The Rust SDK's own tests: units, for which the C compiler links, and a plugin that calls what the examples do not.
+rust_tests() {
+	have_rust plugins/sdk/rust && have cc gcc plugins/sdk/rust || return 0
+	rust_sdk
+	trial=../../plugins/sdk/rust/trial
+	rust_link core "$trial/trial.rs" -o "$tmp/rust/core.wasm"
+	rust_link std --cfg='feature="std"' "$trial/trial.rs" -o "$tmp/rust/std.wasm"
+	"$rustc" --edition=2021 -Dwarnings --test "$lib" -o "$tmp/rust/units"
+	built_latchkey
+	for trying in "$tmp/rust/units --quiet" "$tmp/latchkey plugin test $tmp/rust/core.wasm $trial/trial.transcript" \
+		"$tmp/latchkey plugin test $tmp/rust/std.wasm $trial/trial.transcript"; do
+		# shellcheck disable=SC2086
+		if ! XDG_CACHE_HOME=$tmp/cache $trying >"$tmp/said" 2>&1; then
+			cat "$tmp/said" >&2
+			echo "plugins/sdk/rust: its tests fail" >&2
+			failed=1
+			return 0
+		fi
+	done
+	echo "plugins/sdk/rust: its tests pass"
+}
+
 wat() {
 	have wat2wasm wabt "$1/wat/$1.wasm" || return 0
 	wat2wasm "$1/wat/$1.wat" -o "$tmp/plain.wasm"
@@ -167,9 +188,13 @@ wat() {
 	finish "$1/wat/$1.wasm"
 }
 
+built_latchkey() {
+	[ -x "$tmp/latchkey" ] || (cd "$root" && go build -o "$tmp/latchkey" ./cmd/latchkey)
+}
+
 # pack MODULE MANIFEST: puts the manifest into the module, as $tmp/out.wasm.
 pack() {
-	[ -x "$tmp/latchkey" ] || (cd "$root" && go build -o "$tmp/latchkey" ./cmd/latchkey)
+	built_latchkey
 	"$tmp/latchkey" plugin pack "$1" "$2" "$tmp/out.wasm" >/dev/null
 }
 
@@ -186,11 +211,12 @@ abitest
 wat cad
 for name in cad fairlock ratelimit bloom; do
 	memory=131072
-	sdk=core
-	[ "$name" = bloom ] && memory=2097152 && sdk=std
+	library=core
+	[ "$name" = bloom ] && memory=2097152 && library=std
 	c "$name" "$memory"
 	go_plugin "$name"
-	rust "$name" "$sdk"
+	rust "$name" "$library"
 	assemblyscript "$name"
 done
+rust_tests
 exit $failed

@@ -82,6 +82,7 @@ impl<'a> Call<'a> {
     ///
     /// If there are not so many; the arity in the manifest says how many there are at least.
     #[inline]
+    #[track_caller]
     pub fn arg(&self, i: usize) -> &'a [u8] {
         self.args[i].bytes()
     }

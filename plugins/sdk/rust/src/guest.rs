@@ -60,7 +60,10 @@ pub fn timer(run: impl FnOnce(&Call) -> Result) -> i32 {
 /// As [`command`].
 #[inline]
 pub unsafe fn event(
-    class: i32, argc: usize, frame: *const Frame, run: impl FnOnce(&Call, EventClass, &[u8], &[u8]) -> Result,
+    class: i32,
+    argc: usize,
+    frame: *const Frame,
+    run: impl FnOnce(&Call, EventClass, &[u8], &[u8]) -> Result,
 ) -> i32 {
     let c = Call::of(frame, argc);
     silent(match EventClass::of(class) {

@@ -165,9 +165,8 @@ impl Call<'_> {
     /// expires `px` milliseconds after commit.
     #[inline]
     pub fn compare_and_set(&self, key: &[u8], old: &[u8], value: &[u8], px: i64) -> Result<Comparison> {
-        let code = unsafe {
-            host::cas(key.as_ptr(), key.len(), old.as_ptr(), old.len(), value.as_ptr(), value.len(), px)
-        };
+        let code =
+            unsafe { host::cas(key.as_ptr(), key.len(), old.as_ptr(), old.len(), value.as_ptr(), value.len(), px) };
         check(code).map(Comparison::of)
     }
 

@@ -16,9 +16,8 @@ impl Call<'_> {
     #[inline]
     pub fn set_key_state(&self, key: &[u8], state: &[u8], version: u32, options: SetOptions) -> Result<bool> {
         let (flags, px) = options.packed();
-        let code = unsafe {
-            host::key_state_set(key.as_ptr(), key.len(), state.as_ptr(), state.len(), version, flags, px)
-        };
+        let code =
+            unsafe { host::key_state_set(key.as_ptr(), key.len(), state.as_ptr(), state.len(), version, flags, px) };
         Ok(check(code)? == 1)
     }
 
@@ -59,9 +58,8 @@ impl Call<'_> {
     pub fn key_state_vec(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
         let mut version = 0;
         let at: *mut u32 = &mut version;
-        let state = crate::error::owned(|buf, cap| unsafe {
-            host::key_state_get(key.as_ptr(), key.len(), buf, cap, at)
-        })?;
+        let state =
+            crate::error::owned(|buf, cap| unsafe { host::key_state_get(key.as_ptr(), key.len(), buf, cap, at) })?;
         Ok(state.map(|s| (s, version)))
     }
 
