@@ -179,7 +179,8 @@ type Invocation struct {
 	Trace bool
 	line  func() int
 
-	kill atomic.Pointer[error]
+	terms budget.Terms // of the run
+	kill  atomic.Pointer[error]
 	// woken, if it is there, has room for one word: that the run was killed. Who
 	// takes a permit for the run waits for it too.
 	woken chan struct{}
@@ -306,14 +307,15 @@ func (e *Engine) give(st *state, failed error) {
 	}
 }
 
-// terms are what a run may use; perInstruction is as in budget.Terms.
-func (e *Engine) terms(inv *Invocation, perInstruction int64) budget.Terms {
-	return budget.Terms{
-		Limits: inv.Limits, PerInstruction: perInstruction,
-		Now: e.opts.Now, Heap: e.heap, Pool: e.pool, Run: inv,
-		Kill: &inv.kill, Done: inv.Done, Gone: inv.Gone, LongRunning: inv.LongRunning,
-		Short: inv.Short, Promote: inv.Promote,
-	}
+// terms are what a run may use; perInstruction is as in budget.Terms. They live in
+// the invocation, so that none is copied from one room of memory to the next.
+func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
+	t := &inv.terms
+	t.Limits, t.PerInstruction = inv.Limits, perInstruction
+	t.Now, t.Heap, t.Pool, t.Run = e.opts.Now, e.heap, e.pool, inv
+	t.Kill, t.Done, t.Gone = &inv.kill, inv.Done, inv.Gone
+	t.LongRunning, t.Short, t.Promote = inv.LongRunning, inv.Short, inv.Promote
+	return t
 }
 
 // reset makes a state ready for one run.

@@ -121,17 +121,17 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 		w = &worker{machine: closure.NewMachine(e.second.world), engine: e}
 	}
 	w.script = s
-	w.in = closure.Input{
-		Terms: e.terms(inv, 0),
-		Keys:  inv.Keys, Args: inv.Args, Caller: inv.Caller, Fence: inv.Fence, CheckACL: inv.CheckACL, Log: inv.Log,
-	}
+	in := &w.in
+	in.Terms = e.terms(inv, 0)
+	in.Keys, in.Args, in.Caller = inv.Keys, inv.Args, inv.Caller
+	in.Fence, in.CheckACL, in.Log = inv.Fence, inv.CheckACL, inv.Log
 	if inv.Log == nil && e.opts.Logger != nil {
-		w.in.Log = w.log
+		in.Log = w.log
 	}
 	if inv.Trace {
 		inv.line = w.line
 	}
-	reusable, err := w.machine.Run(s.program, &w.in, out)
+	reusable, err := w.machine.Run(s.program, in, out)
 	inv.Used = w.machine.Used()
 	if err != nil {
 		err = w.failure(s, inv, err)

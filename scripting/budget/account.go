@@ -108,6 +108,9 @@ type Terms struct {
 	Promote func() error
 }
 
+// noTerms are those of an account that is not open.
+var noTerms Terms
+
 // Killer is a run that can be ended from any goroutine.
 type Killer interface{ Kill(reason error) }
 
@@ -125,7 +128,8 @@ type Account struct {
 	memNext int64 // memory is only looked at when Mem passes it
 	quantum int   // what Left began with
 	used    int64
-	terms   Terms
+	limits  Limits
+	terms   *Terms
 
 	heap      HeapSample
 	heapKnown bool
@@ -139,12 +143,12 @@ type Account struct {
 	steps   int64 // of Mem, what instructions are taken to have allocated since then
 }
 
-// Begin opens the account of a run.
-func (a *Account) Begin(t Terms) {
-	if t.Limits.Memory <= 0 {
-		t.Limits.Memory = DefaultMemory
+// Begin opens the account of a run. t stays as it is until End.
+func (a *Account) Begin(t *Terms) {
+	*a = Account{limits: t.Limits, terms: t, memNext: firstLook, quantum: checkEvery}
+	if a.limits.Memory <= 0 {
+		a.limits.Memory = DefaultMemory
 	}
-	*a = Account{terms: t, memNext: firstLook, quantum: checkEvery}
 	if n := t.Limits.Instructions; n > 0 {
 		a.quantum = int(min(n, checkEvery))
 	}
@@ -160,7 +164,7 @@ func (a *Account) Reopen(l Limits) {
 	if l.Memory <= 0 {
 		l.Memory = DefaultMemory
 	}
-	a.terms.Limits = l
+	a.limits = l
 	if a.terms.Short > 0 {
 		return
 	}
@@ -174,8 +178,7 @@ func (a *Account) Reopen(l Limits) {
 
 // Idle makes an account that no one looks at, for work outside a run.
 func (a *Account) Idle() {
-	*a = Account{Left: 1 << 30, quantum: 1 << 30, memNext: 1 << 60}
-	a.terms.Limits.Memory = DefaultMemory
+	*a = Account{Left: 1 << 30, quantum: 1 << 30, memNext: 1 << 60, limits: Limits{Memory: DefaultMemory}, terms: &noTerms}
 }
 
 // End gives back the permit of a long run and forgets what the run referred to.
@@ -189,14 +192,14 @@ func (a *Account) End() {
 		a.terms.Pool.leave(a.share)
 		a.share = nil
 	}
-	a.terms = Terms{Limits: a.terms.Limits}
+	a.terms = &noTerms
 }
 
 // Used is how many instructions were executed.
 func (a *Account) Used() int64 { return a.used + int64(a.quantum-a.Left) }
 
 // MemoryLimit is the bound of what the run may hold, in bytes.
-func (a *Account) MemoryLimit() int64 { return a.terms.Limits.Memory }
+func (a *Account) MemoryLimit() int64 { return a.limits.Memory }
 
 // Due tells that a look is due.
 func (a *Account) Due() bool { return a.Left <= 0 || a.Mem >= a.memNext }
@@ -221,7 +224,7 @@ func (a *Account) Alloc(n int) bool {
 	if n < 256 {
 		return a.Mem < a.memNext || a.Check()
 	}
-	if int64(n) > a.terms.Limits.Memory {
+	if int64(n) > a.limits.Memory {
 		a.Stop = ErrMemory
 		return false
 	}
@@ -247,7 +250,7 @@ func (a *Account) Alloc(n int) bool {
 // look settles the account and decides whether the run goes on. A short run ends
 // here: it was to be done before anybody looks.
 func (a *Account) look() {
-	t := &a.terms
+	t := a.terms
 	if t.Short > 0 {
 		a.Stop = t.Promote()
 		return
@@ -263,7 +266,7 @@ func (a *Account) look() {
 		}
 		a.Left = a.quantum
 	}()
-	if limit := t.Limits.Instructions; limit > 0 {
+	if limit := a.limits.Instructions; limit > 0 {
 		if a.used >= limit {
 			a.Stop = ErrInstructions
 			return
@@ -289,7 +292,7 @@ func (a *Account) look() {
 	}
 	a.lastCheck = now
 	elapsed := now.Sub(a.started)
-	if limit := t.Limits.Time; limit > 0 && elapsed >= limit {
+	if limit := a.limits.Time; limit > 0 && elapsed >= limit {
 		a.Stop = ErrTime
 		return
 	}
@@ -327,7 +330,7 @@ func (a *Account) killed() bool {
 // count tells the pool what was allocated since the last time. It returns false
 // when the run may have been ended for it.
 func (a *Account) count() bool {
-	t := &a.terms
+	t := a.terms
 	if t.Pool == nil {
 		return true
 	}
@@ -345,7 +348,7 @@ func (a *Account) count() bool {
 // script still holds is at most what the heap grew by, and at most what the
 // account says; of what it allocated, only the collector knows what is dead.
 func (a *Account) lookAtMemory() {
-	limit := a.terms.Limits.Memory
+	limit := a.limits.Memory
 	if !a.heapKnown {
 		a.heap, a.heapKnown = a.terms.Heap(), true
 		a.memNext = limit / 2

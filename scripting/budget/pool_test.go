@@ -40,7 +40,7 @@ func (h *fakeHeap) take(a *Account, n int64) bool {
 func begin(p *Pool, h *fakeHeap, perInstruction int64) (*Account, *fakeRun) {
 	r := &fakeRun{}
 	a := &Account{}
-	a.Begin(Terms{Limits: Limits{Memory: 1 << 40}, PerInstruction: perInstruction, Now: time.Now, Heap: h.read, Pool: p, Run: r, Kill: &r.kill})
+	a.Begin(&Terms{Limits: Limits{Memory: 1 << 40}, PerInstruction: perInstruction, Now: time.Now, Heap: h.read, Pool: p, Run: r, Kill: &r.kill})
 	return a, r
 }
 

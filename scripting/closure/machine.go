@@ -144,7 +144,7 @@ type Caller interface {
 
 // Input is what one run works on.
 type Input struct {
-	Terms      budget.Terms
+	Terms      *budget.Terms
 	Keys, Args [][]byte
 	Caller     Caller
 	Fence      func() (int64, error)

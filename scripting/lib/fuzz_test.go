@@ -14,7 +14,7 @@ import (
 // newCall is a call with an account of its own.
 func newCall(lim budget.Limits, args ...value.Value) *Call {
 	a := &budget.Account{}
-	a.Begin(budget.Terms{Limits: lim, Now: time.Now, Heap: budget.ReadHeap})
+	a.Begin(&budget.Terms{Limits: lim, Now: time.Now, Heap: budget.ReadHeap})
 	return &Call{Account: a, Args: args}
 }
 

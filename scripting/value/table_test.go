@@ -137,7 +137,7 @@ func TestTableErrors(t *testing.T) {
 // TestAccount: growth is charged before it happens, and long chains pay.
 func TestAccount(t *testing.T) {
 	var a budget.Account
-	a.Begin(budget.Terms{Limits: budget.Limits{Memory: 1 << 20}, Now: time.Now, Heap: budget.ReadHeap})
+	a.Begin(&budget.Terms{Limits: budget.Limits{Memory: 1 << 20}, Now: time.Now, Heap: budget.ReadHeap})
 	table := New(&a, 0, 0)
 	func() {
 		defer func() {
@@ -153,7 +153,7 @@ func TestAccount(t *testing.T) {
 	if !errors.Is(a.Stop, budget.ErrMemory) || len(table.array) > 1<<16 {
 		t.Errorf("the account ends with %v and an array of %d", a.Stop, len(table.array))
 	}
-	a.Begin(budget.Terms{Now: time.Now, Heap: budget.ReadHeap})
+	a.Begin(&budget.Terms{Now: time.Now, Heap: budget.ReadHeap})
 	table = New(&a, 0, 1<<12)
 	for i := range 1 << 11 { // numbers whose words add up to the same
 		table.Set(Number(math.Float64frombits(uint64(i)<<32|uint64(1<<31-i))), True)
