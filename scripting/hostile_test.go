@@ -320,3 +320,28 @@ func nothingIsLeft(t *testing.T, e *Engine) {
 		}
 	}
 }
+
+// TestHostFunctionsAreBounded: each computed key has a host function of its own in
+// the virtual machine's code, and the compiler compares each with all others.
+func TestHostFunctionsAreBounded(t *testing.T) {
+	e := newEngine(t, Options{VMOnly: true})
+	const stores, table = "local function f(t, x) %s end", "return {%s}"
+	for _, tt := range []struct {
+		around, one string
+		n           int
+		refused     bool
+	}{
+		{stores, "t[x]=1 ", 5000, false},
+		{stores, "t[x]=1 ", 50_000, true},
+		{table, "[{}]={},", 5000, false},
+		{table, "[{}]={},", 50_000, true},
+		{"%s", "x=function() end ", 10_000, false},
+		{"%s", "x=function() end ", 40_000, true},
+	} {
+		src := strings.Replace(tt.around, "%s", strings.Repeat(tt.one, tt.n), 1)
+		_, err := e.Compile([]byte(src))
+		if refused := err != nil && strings.Contains(err.Error(), tooComplex); refused != tt.refused || err != nil && !refused {
+			t.Errorf("%d times %q: %v, want refused: %v", tt.n, tt.one, err, tt.refused)
+		}
+	}
+}

@@ -21,9 +21,19 @@ type lowering struct {
 	kinds map[*ast.IdentExpr]varKind
 	token string
 	sites []lua.LGFunction
+	// fn is the function whose code is rewritten. The compiler searches all of its
+	// constants for each constant that it meets; the parser has accounted for those
+	// of the source, and work is what the host functions add.
+	fn struct{ consts, sites int }
+	// consts has how many constants the source gives each function; nil is the main chunk.
+	consts map[*ast.FunctionExpr]int
+	work   int
 	// argsEscape is set when KEYS or ARGV stand where the script could keep or change the tables.
 	argsEscape bool
 }
+
+// constant accounts for the search for a constant of the source among the stand-ins.
+func (lo *lowering) constant() { lo.work += lo.fn.sites }
 
 // maxConcatOperands keeps the registers of one concatenation far below the machine's 200.
 const maxConcatOperands = 50
@@ -34,6 +44,8 @@ const plainKey = 1024
 func (lo *lowering) call(line int, fn lua.LGFunction, args ...ast.Expr) *ast.FuncCallExpr {
 	callee := at(&ast.StringExpr{Value: lo.token + strconv.Itoa(len(lo.sites))}, line, line)
 	lo.sites = append(lo.sites, fn)
+	lo.work += lo.fn.consts + lo.fn.sites
+	lo.fn.sites++
 	return at(&ast.FuncCallExpr{Func: callee, Args: args}, line, line)
 }
 
@@ -166,6 +178,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 	for i, target := range s.Lhs {
 		t, ok := target.(*ast.AttrGetExpr)
 		if !ok {
+			lo.constant() // of a global's name
 			if lo.isArgs(target) {
 				lo.argsEscape = true
 			}
@@ -378,8 +391,11 @@ func (lo *lowering) object(e ast.Expr) ast.Expr {
 
 func (lo *lowering) expr(e ast.Expr) ast.Expr {
 	switch x := e.(type) {
+	case *ast.StringExpr, *ast.NumberExpr:
+		lo.constant()
 	case *ast.IdentExpr:
 		if lo.kinds[x] == varGlobal {
+			lo.constant()
 			switch x.Value {
 			case "KEYS", "ARGV", "_G", "loadstring", "load":
 				lo.argsEscape = true
@@ -407,13 +423,17 @@ func (lo *lowering) expr(e ast.Expr) ast.Expr {
 		op := lo.operand(x.Expr)
 		return lo.value(x.Line(), lengthSite(op), lo.object(x.Expr))
 	case *ast.FunctionExpr:
+		outer := lo.fn
+		lo.fn.consts, lo.fn.sites = lo.consts[x], 0
 		lo.stmts(x.Stmts)
+		lo.fn = outer
 	}
 	return e
 }
 
 func (lo *lowering) funcCall(x *ast.FuncCallExpr) ast.Expr {
 	if x.Receiver != nil {
+		lo.constant() // the method's name
 		x.Receiver = lo.expr(x.Receiver)
 	} else {
 		if f, ok := x.Func.(*ast.IdentExpr); ok && f.Value == "unpack" && lo.kinds[f] == varGlobal &&

@@ -19,7 +19,12 @@ const (
 	// linear searches through scopes and constants, which a source of one
 	// megabyte can otherwise make last for minutes.
 	maxCompileWork = 1 << 27
+	// functionWork is what a function costs the virtual machine's compiler by
+	// itself: 20 KB that it takes and drops again.
+	functionWork = 1 << 13
 )
+
+const tooComplex = "chunk is too complex to compile"
 
 // varKind says what a name means where it stands.
 type varKind uint8
@@ -35,6 +40,8 @@ type chunkTree struct {
 	stmts []ast.Stmt
 	// kinds has the names that are not globals.
 	kinds map[*ast.IdentExpr]varKind
+	// consts has how many different constants each function has; nil is the main chunk.
+	consts map[*ast.FunctionExpr]int
 }
 
 // parseChunk parses src into gopher-lua's syntax tree. It is a recursive descent
@@ -42,7 +49,7 @@ type chunkTree struct {
 // "chunk:line: text near 'token'". It takes time linear in the source, and what
 // it accepts costs the compiler at most maxCompileWork.
 func parseChunk(src, chunk string) (tree chunkTree, err error) {
-	p := &parser{lex: lexer{src: src, line: 1, chunk: chunk}, kinds: map[*ast.IdentExpr]varKind{}}
+	p := &parser{lex: lexer{src: src, line: 1, chunk: chunk}, kinds: map[*ast.IdentExpr]varKind{}, consts: map[*ast.FunctionExpr]int{}}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -57,7 +64,8 @@ func parseChunk(src, chunk string) (tree chunkTree, err error) {
 	p.next()
 	stmts := p.block()
 	p.check(tkEOF)
-	return chunkTree{stmts, p.kinds}, nil
+	p.consts[nil] = len(p.fs.consts)
+	return chunkTree{stmts, p.kinds, p.consts}, nil
 }
 
 // funcScope is one function being parsed.
@@ -82,6 +90,7 @@ type parser struct {
 	scopes     int // blocks and locals open, of all functions
 	work       int
 	kinds      map[*ast.IdentExpr]varKind
+	consts     map[*ast.FunctionExpr]int
 }
 
 func (p *parser) next() {
@@ -160,7 +169,7 @@ func (p *parser) chain(n int) {
 // pay accounts for work that the compiler will have with the source.
 func (p *parser) pay(n int) {
 	if p.work += n; p.work > maxCompileWork {
-		p.lex.fail("chunk is too complex to compile", "")
+		p.lex.fail(tooComplex, "")
 	}
 }
 
@@ -182,6 +191,7 @@ func (p *parser) limit(what string, n int) {
 }
 
 func (p *parser) openFunc(line int) {
+	p.pay(functionWork)
 	p.fs = &funcScope{parent: p.fs, line: line}
 	p.scopes++
 }
@@ -533,6 +543,7 @@ func (p *parser) body(params []string, line int) *ast.FunctionExpr {
 	p.expect(')')
 	f := &ast.FunctionExpr{ParList: list, Stmts: p.block()}
 	p.match(tkEnd, tkFunction, line)
+	p.consts[f] = len(p.fs.consts)
 	p.closeFunc()
 	return at(f, line, p.lastLine)
 }

@@ -122,8 +122,12 @@ func (e *Engine) parseSource(src, chunk string) (chunkTree, error) {
 
 // compileTree rewrites and compiles a tree, which it changes.
 func (e *Engine) compileTree(tree chunkTree, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
-	lo := &lowering{kinds: tree.kinds, token: e.token}
+	lo := &lowering{kinds: tree.kinds, consts: tree.consts, token: e.token}
+	lo.fn.consts = tree.consts[nil]
 	lo.stmts(tree.stmts)
+	if lo.work > maxCompileWork {
+		return nil, false, fmt.Errorf("%s:1: %s", chunk, tooComplex)
+	}
 	proto, err = lua.Compile(tree.stmts, chunk)
 	if err != nil {
 		line := 1
