@@ -18,6 +18,10 @@ var sdks = map[string][]string{
 	"go":   {"go/*.go", "go/go.mod"},
 	"c":    {"c/*.h"},
 	"rust": {"rust/Cargo.toml", "rust/src/*.rs"},
+	"assemblyscript": {
+		"assemblyscript/asconfig.json", "assemblyscript/package.json", "assemblyscript/package-lock.json",
+		"assemblyscript/lib/*.ts", "assemblyscript/lib/latchkey/*.ts",
+	},
 }
 
 // The archives of the SDKs are the SDKs as they are; LATCHKEY_UPDATE=1 makes them anew.

@@ -27,8 +27,6 @@ export const enum Code {
 }
 
 /** What Redis answers to an argument that should be an integer. */
-// @ts-ignore: decorator
-@inline
 export const NOT_INT: string = "ERR value is not an integer or out of range";
 
 /** What Call.pttl returns in place of a time: the key never expires. */
