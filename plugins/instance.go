@@ -19,9 +19,8 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// fuelSlice is what an instance may spend before the host is asked again: some
-// milliseconds, so that Go can schedule and collect in between.
-const fuelSlice = 4 << 20
+// yieldEvery is how long a guest computes before others are let run.
+const yieldEvery = time.Millisecond
 
 // fuelNanos is about what a unit of fuel takes, in ns: what a call under latches
 // spends of its transaction's allowance.
@@ -76,16 +75,17 @@ type instance struct {
 	slept       uint64 // the guest's own clock, in ns
 
 	failed  string
-	entered string    // name of the function that the guest is in
-	began   time.Time // when the clock was first looked at, once it was
-	kills   int64     // the module's count when the call began
-	slice   int64     // fuel granted last
-	spent   int64     // fuel of the slices before it
-	hosted  int64     // what host functions cost since the clock was last looked at
-	written int64     // bytes of values written
-	replied int64     // bytes of the reply
-	counted int64     // of m.memory
-	logged  int       // lines written to the log
+	entered string        // name of the function that the guest is in
+	began   time.Time     // when the clock was first looked at, once it was
+	yielded time.Duration // since began, when others were let run last
+	kills   int64         // the module's count when the call began
+	slice   int64         // fuel granted last
+	spent   int64         // fuel of the slices before it
+	hosted  int64         // what host functions cost since the clock was last looked at
+	written int64         // bytes of values written
+	replied int64         // bytes of the reply
+	counted int64         // of m.memory
+	logged  int           // lines written to the log
 }
 
 // trap ends a guest's call from within a host function.
@@ -359,7 +359,7 @@ func (in *instance) bind(c *command.Call) {
 	in.spent, in.hosted, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0
 	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
 	in.short = c.Tx.Short()
-	in.began = time.Time{}
+	in.began, in.yielded = time.Time{}, 0
 	if o := c.S.Cause.(*cause).parent; o != nil {
 		in.began = o.began // within another guest's call, whose time is up when it is
 	}
@@ -475,7 +475,7 @@ func (in *instance) used() int64 { return in.spent + in.slice - int64(in.fuel.Ge
 // grant is the next slice of fuel: as much as the manifest leaves, a slice at
 // most.
 func (in *instance) grant() int64 {
-	in.slice = fuelSlice
+	in.slice = fuel.Slice
 	if in.short {
 		in.slice = min(in.slice, max(1, in.call.Tx.Allowance()/fuelNanos))
 	}
@@ -492,11 +492,15 @@ func (in *instance) mayGoOn() {
 		panic(&trap{reason: rerunReason})
 	}
 	in.hosted = 0
-	runtime.Gosched()
+	took := time.Since(in.start())
+	if took-in.yielded >= yieldEvery {
+		in.yielded = took
+		runtime.Gosched()
+	}
 	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent >= limit {
 		panic(&trap{fmt.Sprintf("out of fuel: more than the %d units of its manifest", limit)})
 	}
-	if limit := time.Duration(in.m.host.maxTime.Load()); time.Since(in.start()) > limit {
+	if limit := time.Duration(in.m.host.maxTime.Load()); took > limit {
 		panic(&trap{fmt.Sprintf("ran for longer than plugin-max-time, %v", limit)})
 	}
 	if in.call != nil {
@@ -524,7 +528,7 @@ func (in *instance) start() time.Time {
 // which does little but call them is asked as often as one that computes. It
 // costs the guest no fuel of its manifest.
 func (in *instance) charge(units int64) {
-	if in.hosted += units; in.hosted >= fuelSlice || in.short && in.hosted >= store.Allowance/fuelNanos {
+	if in.hosted += units; in.hosted >= fuel.Slice || in.short && in.hosted >= store.Allowance/fuelNanos {
 		in.mayGoOn()
 	}
 }
