@@ -1,0 +1,101 @@
+package histories
+
+import (
+	"io"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/latchkey-proxy/latchkey/plugins"
+)
+
+// longestPause is what the collector may stop everybody for.
+const longestPause = 20 * time.Millisecond
+
+// TestNobodyStarvesBesidePlugin is TestNobodyStarves for a plugin that never ends
+// by itself and is ended after three seconds: in machine code that Go cannot
+// preempt, and in calls of the host. The collector runs all the while, and must
+// not have to wait for it either.
+func TestNobodyStarvesBesidePlugin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 7 seconds at least")
+	}
+	for _, command := range []string{"SPIN.COMPUTE", "SPIN.CALL"} {
+		t.Run(command, func(t *testing.T) {
+			s := startWithPlugin(t, "spin.wasm")
+			s.fill()
+			var pauses []time.Duration
+			s.bestOfThree(func() time.Duration {
+				end := collect()
+				worst := s.besideScript("PLUGINERR spin: ran for longer than plugin-max-time", command, "slow")
+				pause := end()
+				t.Logf("the longest pause of the collector was %v", pause)
+				if pauses = append(pauses, pause); pause > longestPause && len(pauses) < 3 {
+					return math.MaxInt64 // this run does not count
+				}
+				return worst
+			})
+			if last := pauses[len(pauses)-1]; last > longestPause {
+				t.Errorf("pauses of the collector lasted up to %v, want %v at most (in each of %d runs)", pauses, longestPause, len(pauses))
+			}
+		})
+	}
+}
+
+// startWithPlugin is start with a module of testdata loaded, whose commands may
+// run for holdFor.
+func startWithPlugin(t testing.TB, file string) *server {
+	t.Helper()
+	host, err := plugins.New(plugins.Options{MaxTime: holdFor, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { host.Close() }) // after the server
+	s := start(t)
+	host.Attach(s.Engine())
+	if err := host.Load(s.Engine().Table, plugins.Loading{Path: filepath.Join("testdata", file)}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// collect has the collector run ten times a second until the function that it
+// returns is called, which returns the longest pause there was, or somewhat more.
+func collect() (end func() (longest time.Duration)) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	before := gcPauses()
+	go func() {
+		defer close(stopped)
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			select {
+			case <-stop:
+				tick.Stop()
+				return
+			case <-tick.C:
+				runtime.GC()
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		<-stopped
+		after := gcPauses()
+		for i := len(after.Counts) - 1; i >= 0; i-- {
+			if after.Counts[i] > before.Counts[i] {
+				// A bucket of the histogram is bounded by where the next begins.
+				return time.Duration(after.Buckets[i+1] * float64(time.Second))
+			}
+		}
+		return 0
+	}
+}
+
+func gcPauses() *metrics.Float64Histogram {
+	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	metrics.Read(s)
+	return s[0].Value.Float64Histogram()
+}
