@@ -487,6 +487,10 @@ func (in *instance) grant() int64 {
 
 // mayGoOn ends a call that has run for too long, or that nobody waits for.
 func (in *instance) mayGoOn() {
+	if in.call != nil && in.m.kills.Load() != in.kills {
+		// Of a short one, too: run again it would be a call that began later.
+		panic(&trap{"killed by MODULE KILL"})
+	}
 	if in.short {
 		in.call.Tx.Promote()
 		panic(&trap{reason: rerunReason})
@@ -504,9 +508,6 @@ func (in *instance) mayGoOn() {
 		panic(&trap{fmt.Sprintf("ran for longer than plugin-max-time, %v", limit)})
 	}
 	if in.call != nil {
-		if in.m.kills.Load() != in.kills {
-			panic(&trap{"killed by MODULE KILL"})
-		}
 		select {
 		case <-done(in.call):
 			panic(&trap{"the client was killed or is gone"})
