@@ -180,7 +180,10 @@ type Invocation struct {
 	line  func() int
 
 	terms budget.Terms // of the run
-	kill  atomic.Pointer[error]
+	// account is that of the run, for the commands that it calls.
+	account *budget.Account
+
+	kill atomic.Pointer[error]
 	// woken, if it is there, has room for one word: that the run was killed. Who
 	// takes a permit for the run waits for it too.
 	woken chan struct{}
@@ -323,6 +326,7 @@ func (st *state) reset(s *Script, inv *Invocation) {
 	r := &st.run
 	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
 	r.Begin(r.engine.terms(inv, instructionBytes))
+	inv.account = &r.Account
 	if inv.Trace {
 		inv.line = st.lineNow
 	}

@@ -194,7 +194,7 @@ func (sc *scriptCall) lookup(name []byte) *command.Spec {
 func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	c := sc.outer
 	spec, refusal := sc.resolve(argv)
-	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript}
+	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript, Meter: sc.account}
 	if refusal != "" {
 		c.E.Reject(&sc.inner, refusal)
 		return nil

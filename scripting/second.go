@@ -128,6 +128,7 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 	if inv.Log == nil && e.opts.Logger != nil {
 		in.Log = w.log
 	}
+	inv.account = &w.machine.Account
 	if inv.Trace {
 		inv.line = w.line
 	}

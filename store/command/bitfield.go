@@ -56,6 +56,9 @@ func (c *Call) bitField(readOnly bool) {
 	if !c.IsString(k) {
 		return
 	}
+	if !c.alloc(int(reach) + 1 - len(k.Str())) {
+		return
+	}
 	c.Reply.Array(len(ops))
 	created, grown := !k.Exists(), false
 	if reach >= int64(len(k.Str())) {

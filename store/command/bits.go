@@ -114,6 +114,9 @@ func setBit(c *Call) {
 	at := off >> 3
 	old := bitAt(v, off)
 	if at >= int64(len(v)) || old != bit {
+		if !c.alloc(int(at) + 1 - len(v)) {
+			return
+		}
 		var b [1]byte
 		if at < int64(len(v)) {
 			b[0] = v[at]
@@ -300,6 +303,9 @@ func findBit(v []byte, start, end, bit int64) int64 {
 	return -1
 }
 
+// bitopPerUnit is how many bytes BITOP combines in one unit of work for a Meter.
+const bitopPerUnit = 128
+
 func bitOp(c *Call) {
 	var combine func(dst, src []byte)
 	not := false
@@ -334,6 +340,9 @@ func bitOp(c *Call) {
 			c.remove(dst)
 		}
 		c.Reply.Int(0)
+		return
+	}
+	if !c.alloc(longest) || !c.pay(longest/bitopPerUnit*(len(c.Args)-3)) {
 		return
 	}
 	out := make([]byte, longest)

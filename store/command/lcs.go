@@ -45,6 +45,8 @@ const (
 	lcsCell = 4
 	// lcsMax bounds our table to 512 MiB whatever the limit is.
 	lcsMax = 16 << 30
+	// lcsPerUnit is how many cells are one unit of work for a Meter.
+	lcsPerUnit = 4
 )
 
 func lcs(c *Call) {
@@ -69,7 +71,6 @@ func lcs(c *Call) {
 	}
 	t, ok := newLCSTable(c, a, b, !o.length)
 	if !ok {
-		c.Err(ErrCancelled)
 		return
 	}
 	switch {
@@ -93,11 +94,15 @@ type lcsTable struct {
 
 // newLCSTable runs the programme with two rows in memory, and keeps the ways
 // back if they are asked for. It gives up when the waiting of c's session is
-// ended, which happens when the client goes.
+// ended, which happens when the client goes, or when the budget of the script that
+// calls is; then the error is answered.
 func newLCSTable(c *Call, a, b []byte, ways bool) (*lcsTable, bool) {
 	t := &lcsTable{a: a, b: b}
 	if len(a) == 0 || len(b) == 0 {
 		return t, true
+	}
+	if ways && !c.alloc(len(a)*len(b)/8) || !c.alloc(8*len(b)) {
+		return nil, false
 	}
 	if ways {
 		t.up = make([]uint64, (len(a)*len(b)+63)/64)
@@ -110,10 +115,14 @@ func newLCSTable(c *Call, a, b []byte, ways bool) (*lcsTable, bool) {
 	cells := 0
 	above, row := make([]uint32, len(b)+1), make([]uint32, len(b)+1)
 	for i, x := range a {
+		if !c.pay(1 + len(b)/lcsPerUnit) {
+			return nil, false
+		}
 		if cells += len(b); cells >= lookEvery {
 			cells = 0
 			select {
 			case <-done:
+				c.Err(ErrCancelled)
 				return nil, false
 			default:
 			}

@@ -67,8 +67,15 @@ func keys(c *Call) {
 	}
 }
 
-// cancelled tells whether whoever waits for the reply is gone.
+// scanWork is what a part of the keyspace costs at least, in units of a Meter.
+const scanWork = 16
+
+// cancelled tells whether whoever waits for the reply is gone, or the budget of the
+// script that calls is.
 func (c *Call) cancelled() bool {
+	if c.Meter != nil && !c.Meter.Pay(scanWork) {
+		return true
+	}
 	if c.S.Wait == nil {
 		return false
 	}

@@ -306,7 +306,7 @@ func setRange(c *Call) {
 		c.Reply.Int(int64(len(k.Str())))
 		return
 	}
-	if !c.fits(off, int64(len(v))) {
+	if !c.fits(off, int64(len(v))) || !c.alloc(int(off)+len(v)-len(k.Str())) {
 		return
 	}
 	created := !k.Exists()
