@@ -28,7 +28,7 @@ func goGuest(t *testing.T) string {
 	}
 	type object map[string]any
 	var commands []object
-	for i, name := range []string{"G.WASI", "G.PANIC", "G.BLOCK", "G.EXIT"} {
+	for i, name := range []string{"G.WASI", "G.PANIC", "G.BLOCK", "G.EXIT", "G.LEAVE"} {
 		commands = append(commands, object{"name": name, "id": i, "arity": 1, "flags": []string{"readonly"}, "summary": "Tries Go."})
 	}
 	man, err := json.Marshal(object{
@@ -71,6 +71,11 @@ func TestGoGuest(t *testing.T) {
 		b.want(want, command)
 		b.want(first, "G.WASI")
 	}
+	// A goroutine that a call has left behind acts in the next one of its instance, and it
+	// is that one that fails: nobody else is harmed, and the instance is replaced.
+	b.want(":1", "G.LEAVE")
+	b.want("-PLUGINERR g: more replies than one, or than the aggregate has elements", "G.WASI")
+	b.want(first, "G.WASI")
 	if logged.with("panic: on purpose") != 1 {
 		t.Errorf("the panic's message is not in the log: %q", logged.seen)
 	}

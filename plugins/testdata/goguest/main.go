@@ -57,6 +57,14 @@ func command(id, argc int32, frame unsafe.Pointer) int32 {
 		panic("on purpose")
 	case 2:
 		select {}
+	case 4: // a goroutine that outlives its command, and acts in the next
+		go func() {
+			time.Sleep(time.Nanosecond)
+			for {
+				replyInt(7)
+			}
+		}()
+		replyInt(1)
 	case 3:
 		os.Exit(3)
 	}
