@@ -37,7 +37,7 @@ func guestInit() int32 {
 		return int32(ErrInvalid)
 	}
 	if module.Init != nil {
-		return status(module.Init())
+		return quiet(module.Init())
 	}
 	return statusOK
 }
@@ -97,7 +97,7 @@ func guestTimer(token int64) int32 {
 		return statusOK
 	}
 	the = Call{}
-	return status(module.Timer(&the, token))
+	return quiet(module.Timer(&the, token))
 }
 
 //go:wasmexport lk_event
@@ -106,7 +106,7 @@ func guestEvent(class, argc int32, frame unsafe.Pointer) int32 {
 	if module.Event == nil {
 		return statusOK
 	}
-	return status(module.Event(c, EventClass(class), string(c.Arg(0)), c.Arg(1)))
+	return quiet(module.Event(c, EventClass(class), string(c.Arg(0)), c.Arg(1)))
 }
 
 //go:wasmexport lk_closed
@@ -115,7 +115,7 @@ func guestClosed(token int64, argc int32, frame unsafe.Pointer) int32 {
 	if module.Closed == nil {
 		return statusOK
 	}
-	return status(module.Closed(c, c.Arg(0), token))
+	return quiet(module.Closed(c, c.Arg(0), token))
 }
 
 // status is what the host is told of err.
@@ -142,6 +142,19 @@ func status(err error) int32 {
 		return replyError(string(text))
 	}
 	return replyError("ERR " + err.Error())
+}
+
+// quiet is status where there is nobody to reply to: words go to the log.
+func quiet(err error) int32 {
+	var code Code
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, &code):
+		return int32(code)
+	}
+	println(err.Error())
+	return int32(ErrInvalid)
 }
 
 func replyError(text string) int32 {
