@@ -129,34 +129,49 @@ rust() {
 	finish "$1/rust/$1.wasm"
 }
 
-# asc_works: installs the AssemblyScript compiler, once, and tells whether it runs.
+# have_asc MODULE: whether the module can be built; installs the AssemblyScript compiler if that was not yet done, and tries
+# the SDK with the guest in its folder test.
 ascript=$root/plugins/sdk/assemblyscript
 asc=
-asc_works() {
+have_asc() {
+	have npm npm "$1" || return
 	if [ -z "$asc" ]; then
 		asc=none
 		if { [ "$ascript/node_modules/.package-lock.json" -nt "$ascript/package-lock.json" ] ||
 			npm ci --silent --ignore-scripts --prefix "$ascript" >&2; } &&
 			"$ascript/node_modules/.bin/asc" --version >/dev/null; then
 			asc=works
+			ascript_sdk
 		fi
 	fi
-	[ "$asc" = works ]
+	[ $asc = works ] && return
+	skip "$1" "npm could not install a compiler that runs: it needs the registry and Node.js 20"
+	return 1
+}
+
+ascript_sdk() {
+	if ascript_build "$ascript/test" sdk manifest.json ../asconfig.json &&
+		XDG_CACHE_HOME=$tmp/cache "$tmp/latchkey" plugin test "$tmp/out.wasm" "$ascript/test/sdk.transcript" >"$tmp/said" 2>&1; then
+		echo "plugins/sdk/assemblyscript: its tests pass"
+	else
+		[ ! -e "$tmp/said" ] || cat "$tmp/said" >&2
+		echo "plugins/sdk/assemblyscript: its tests fail" >&2
+		failed=1
+	fi
+}
+
+# ascript_build FOLDER NAME MANIFEST OPTIONS: builds $tmp/out.wasm. In the sources' folder, because failed assertions name a file
+# as the compiler was given it.
+ascript_build() {
+	(cd "$1" && "$ascript/node_modules/.bin/asc" "$2.ts" --config "$4" --outFile "$tmp/plain.wasm") &&
+		pack "$tmp/plain.wasm" "$1/$3"
 }
 
 # assemblyscript NAME: the plugin in AssemblyScript.
 assemblyscript() {
-	module=$1/assemblyscript/$1.wasm
-	have npm npm "$module" || return 0
-	if ! asc_works; then
-		skip "$module" "npm could not install a compiler that runs; it needs the registry and Node.js 20"
-		return 0
-	fi
-	# In the sources' folder, because failed assertions name a file as the compiler was given it.
-	(cd "$1/assemblyscript" && "$ascript/node_modules/.bin/asc" "$1.ts" \
-		--config ../../../../plugins/sdk/assemblyscript/asconfig.json --outFile "$tmp/plain.wasm")
-	pack "$tmp/plain.wasm" "$1/manifest.json"
-	finish "$module"
+	have_asc "$1/assemblyscript/$1.wasm" || return 0
+	ascript_build "$1/assemblyscript" "$1" ../manifest.json ../../../../plugins/sdk/assemblyscript/asconfig.json
+	finish "$1/assemblyscript/$1.wasm"
 }
 
 # The Rust SDK's own tests: units, for which the C compiler links, and a plugin that calls what the examples do not.
