@@ -24,15 +24,19 @@ func exports() []attack {
 		return replaced(name, refused, abi, arena, start, command, memory, e)
 	}
 	timer := func(body string) guest {
-		return guest{caps: map[string]any{"timers": true}, commands: []string{"H.SET"},
+		return guest{
+			caps: map[string]any{"timers": true}, commands: []string{"H.SET"},
 			exports: `(func (export "lk_timer") (param $token i64) (result i32) (local $i i32)` + write + body + `(i32.const 0))`,
-			body:    `(drop (call $timer_set (i64.const 1) (i64.const 1))) (call $reply_null)`}
+			body:    `(drop (call $timer_set (i64.const 1) (i64.const 1))) (call $reply_null)`,
+		}
 	}
 	event := func(body string) guest {
-		return guest{caps: map[string]any{"events": []string{"string"}},
+		return guest{
+			caps: map[string]any{"events": []string{"string"}},
 			exports: `(func (export "lk_event") (param $class i32) (param $argc i32) (param $frame i32) (result i32) (local $i i32)
 				(drop (call $set (i32.const 8) (i32.const 5) (i32.const 33) (i32.const 1) (i32.const 0) (i64.const 0)))` + body + `(i32.const 0))`,
-			body: `unreachable`}
+			body: `unreachable`,
+		}
 	}
 	return []attack{
 		{name: "unreachable", guest: guest{body: `unreachable`}, want: pluginE + "wasm error: unreachable"},
@@ -71,13 +75,16 @@ func exports() []attack {
 		{name: "lk_init prints without end", maxTime: brief, refused: "lk_init failed: " + tooLong, guest: guest{
 			imports: `(import "wasi_snapshot_preview1" "fd_write" (func $print (param i32 i32 i32 i32) (result i32)))`,
 			init: `(i32.store (i32.const 4096) (i32.const 0)) (i32.store (i32.const 4100) (i32.const 65536))` +
-				repeated(`(drop (call $print (i32.const 1) (i32.const 4096) (i32.const 1) (i32.const 4104)))`) + `(i32.const 0)`}},
+				repeated(`(drop (call $print (i32.const 1) (i32.const 4096) (i32.const 1) (i32.const 4104)))`) + `(i32.const 0)`,
+		}},
 		{name: "lk_init grows memory without end", maxTime: brief, refused: "lk_init failed: " + tooLong, guest: guest{init: repeated(`(drop (memory.grow (i32.const 1)))`) + `(i32.const 0)`}},
 		{name: "_initialize traps", guest: guest{exports: `(func (export "_initialize") unreachable)`}, refused: "_initialize failed: wasm error: unreachable"},
 		{name: "_initialize does not end", guest: guest{exports: `(func (export "_initialize") (loop $l (br $l)))`}, refused: "_initialize failed: " + tooLong, maxTime: brief},
 		{name: "_initialize takes a parameter", guest: guest{exports: `(func (export "_initialize") (param i32))`}, refused: "_initialize"},
-		{name: "_initialize exits", guest: guest{imports: `(import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))`,
-			exports: `(func (export "_initialize") (call $exit (i32.const 0)))`}, refused: "_initialize failed: the guest has exited with code 0"},
+		{name: "_initialize exits", guest: guest{
+			imports: `(import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))`,
+			exports: `(func (export "_initialize") (call $exit (i32.const 0)))`,
+		}, refused: "_initialize failed: the guest has exited with code 0"},
 
 		replaced("no exports", "does not export the function lk_abi"),
 		replaced("no lk_command", "does not export the function lk_command", abi, arena, start, memory),

@@ -44,35 +44,43 @@ func loops() []attack {
 		{name: "endless loop of wakes", guest: guest{body: repeated(`(drop (call $wake (i32.const 0) (i32.const 1)))`)}},
 		{name: "endless loop of questions about the client", guest: guest{body: repeated(`(drop (call $client (i32.const 0) (i32.const 40) (i32.const 8)))`)}},
 		{name: "endless loop of WASI calls", guest: guest{
-			imports: `(import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))`, body: repeated(`(drop (call $yield))`)}},
+			imports: `(import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))`, body: repeated(`(drop (call $yield))`),
+		}},
 		{name: "endless loop of sleeps", guest: guest{
 			imports: `(import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))`,
-			body:    `(i64.store (i32.const 4120) (i64.const 3600000000000))` + repeated(`(drop (call $poll (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 8256)))`)}},
+			body:    `(i64.store (i32.const 4120) (i64.const 3600000000000))` + repeated(`(drop (call $poll (i32.const 4096) (i32.const 8192) (i32.const 1) (i32.const 8256)))`),
+		}},
 		{name: "endless loop of printing", guest: guest{
 			imports: `(import "wasi_snapshot_preview1" "fd_write" (func $print (param i32 i32 i32 i32) (result i32)))`,
 			body: `(loop $f (i32.store offset=8192 (local.get $i) (i32.const 0)) (i32.store offset=8196 (local.get $i) (i32.const 65536))
 				(br_if $f (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 8))) (i32.const 8192))))` +
-				repeated(`(drop (call $print (i32.const 1) (i32.const 8192) (i32.const 1024) (i32.const 40)))`)}},
+				repeated(`(drop (call $print (i32.const 1) (i32.const 8192) (i32.const 1024) (i32.const 40)))`),
+		}},
 		{name: "endless loop of printed line breaks", guest: guest{
 			imports: `(import "wasi_snapshot_preview1" "fd_write" (func $print (param i32 i32 i32 i32) (result i32)))`,
 			body: `(memory.fill (i32.const 8192) (i32.const 10) (i32.const 32768)) (i32.store (i32.const 4096) (i32.const 8192)) (i32.store (i32.const 4100) (i32.const 32768))` +
-				repeated(`(drop (call $print (i32.const 2) (i32.const 4096) (i32.const 1) (i32.const 40)))`)}},
+				repeated(`(drop (call $print (i32.const 2) (i32.const 4096) (i32.const 1) (i32.const 40)))`),
+		}},
 		{name: "endless loop of notifications", guest: guest{body: repeated(`(drop (call $notify (i32.const 0) (i32.const 1) (i32.const 0) (i32.const 1)))`)}, want: pluginE},
 		{name: "endless loop of bound clients", guest: guest{
 			caps: map[string]any{"clients": true}, exports: closedExport,
-			body: repeated(`(drop (call $bind_client (i32.const 0) (i32.const 1) (i64.const 1)))`)}, want: pluginE},
+			body: repeated(`(drop (call $bind_client (i32.const 0) (i32.const 1) (i64.const 1)))`),
+		}, want: pluginE},
 		{name: "endless loop of unbound clients", guest: guest{body: repeated(`(drop (call $unbind_client (i32.const 0) (i32.const 1)))`)}, want: pluginE},
 		{name: "endless loop of timers", guest: guest{
 			caps: map[string]any{"timers": true}, exports: timerExport,
-			body: repeated(`(drop (call $timer_set (i64.const 1) (i64.const 1)))`)}, want: pluginE},
+			body: repeated(`(drop (call $timer_set (i64.const 1) (i64.const 1)))`),
+		}, want: pluginE},
 		{name: "endless loop in lk_arena", guest: guest{arena: forever + `(i32.const 0)`}, want: "lk_arena: " + tooLong, dead: true},
 
 		{name: "recursion", guest: guest{funcs: `(func $r (call $r))`, body: `(call $r)`}, want: "calls are nested too deeply"},
 		{name: "recursion of two", guest: guest{funcs: `(func $r (call $s)) (func $s (call $r))`, body: `(call $r)`}, want: "calls are nested too deeply"},
 		{name: "recursion through a table", guest: guest{funcs: `(table 1 funcref) (type $v (func)) (elem (i32.const 0) $f) (func $f (call_indirect (type $v) (i32.const 0)))`, body: `(call $f)`}, want: "calls are nested too deeply"},
 		{name: "recursion with large frames", guest: guest{funcs: `(func $r (local ` + rep("v128 ", 1000) + `) (call $r))`, body: `(call $r)`}, want: "calls are nested too deeply"},
-		{name: "recursion of lk_command", guest: guest{body: `(drop (call $again (local.get $id) (local.get $argc) (local.get $frame)))`,
-			funcs: `(func $again (param i32 i32 i32) (result i32) (call $again (local.get 0) (local.get 1) (local.get 2)))`}, want: "calls are nested too deeply"},
+		{name: "recursion of lk_command", guest: guest{
+			body:  `(drop (call $again (local.get $id) (local.get $argc) (local.get $frame)))`,
+			funcs: `(func $again (param i32 i32 i32) (result i32) (call $again (local.get 0) (local.get 1) (local.get 2)))`,
+		}, want: "calls are nested too deeply"},
 
 		{name: "fuel of its manifest", guest: guest{body: forever, limits: map[string]int{"fuel": 1000}}, want: "out of fuel: more than the 1000 units of its manifest"},
 		{name: "fuel of many slices", guest: guest{body: forever, limits: map[string]int{"fuel": 10_000_000}}, want: "out of fuel: more than the 10000000 units of its manifest"},

@@ -71,7 +71,8 @@ func malformed() []attack {
 		// Fuel forging: what these would reach is there once the module has its fuel.
 		of("fuel set", "global 0, but the module has 0", body(i64const, 0x7f, globalSet, 0)),
 		of("fuel set behind a global of its own", "global 1, but the module has 1", shape{
-			globals: [][]byte{{typeI32, 1, opI32Const, 0, opEnd}}, funcs: [][]byte{{0, i64const, 0x7f, globalSet, 1}}}),
+			globals: [][]byte{{typeI32, 1, opI32Const, 0, opEnd}}, funcs: [][]byte{{0, i64const, 0x7f, globalSet, 1}},
+		}),
 		of("depth read", "global 1, but the module has 0", body(globalGet, 1, drop)),
 		of("fuel exported", "global 0, but the module has 0", shape{exports: [][]byte{export("fuel", 3, 0)}}),
 		of("fuel's name exported", "reserved", shape{globals: [][]byte{{0x7e, 1, i64const, 0, opEnd}}, exports: [][]byte{export("latchkey_fuel", 3, 0)}}),
@@ -82,7 +83,8 @@ func malformed() []attack {
 		of("refill referred to", "function 5, but the module has 5", body(refFunc, 5, drop)),
 		of("refill begun with", "function 4, but the module has 4", shape{start: []byte{4}}),
 		of("refill's type called", "type 4, but the module has 4", shape{
-			tables: [][]byte{{0x70, 0, 1}}, funcs: [][]byte{{0, i64const, 0, opI32Const, 0, callIndirect, 4, 0, drop}}}),
+			tables: [][]byte{{0x70, 0, 1}}, funcs: [][]byte{{0, i64const, 0, opI32Const, 0, callIndirect, 4, 0, drop}},
+		}),
 
 		// Imports that there are not.
 		of("import of a file system", "only functions of latchkey_v1 and wasi_snapshot_preview1", shape{imports: [][]byte{importFunc("env", "open", 3)}}),

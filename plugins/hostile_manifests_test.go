@@ -24,8 +24,10 @@ func manifests() []attack {
 	}
 	const wanted = "manifest: "
 	lies := []attack{
-		{name: "a readonly command that writes", guest: guest{readonly: []string{"H.RUN"}, body: `(return (call $set (i32.const 0) (i32.const 1) (i32.const 33) (i32.const 1) (i32.const 0) (i64.const 0)))`},
-			want: "NOPERM h: not declared", kept: true},
+		{
+			name: "a readonly command that writes", guest: guest{readonly: []string{"H.RUN"}, body: `(return (call $set (i32.const 0) (i32.const 1) (i32.const 33) (i32.const 1) (i32.const 0) (i64.const 0)))`},
+			want: "NOPERM h: not declared", kept: true,
+		},
 		{name: "a readonly command that calls a write", guest: func() guest {
 			body, data := calling("SET", "k", "v")
 			return guest{readonly: []string{"H.RUN"}, caps: map[string]any{"commands": []string{"SET"}}, body: body, data: data}

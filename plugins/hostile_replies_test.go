@@ -10,10 +10,14 @@ func replies() []attack {
 	const array = `(call $reply_array (i32.const 1))`
 	return []attack{
 		{name: "endless loop of replies", guest: guest{body: `(call $reply_array (i32.const 1048576))` + repeated(`(call $reply_null)`)}, want: "more replies than"},
-		{name: "reply of any size", guest: guest{body: `(call $reply_array (i32.const 1048576))` + repeated(`(call $reply_bulk (i32.const 0) (i32.const 65536))`)},
-			want: "the reply is larger than 256 MiB", heap: 3 << 29},
-		{name: "reply of any size and unknown length", guest: guest{body: `(call $reply_array (i32.const -1))` + repeated(`(call $reply_bulk (i32.const 0) (i32.const 65536))`)},
-			want: pluginE, heap: 3 << 29},
+		{
+			name: "reply of any size", guest: guest{body: `(call $reply_array (i32.const 1048576))` + repeated(`(call $reply_bulk (i32.const 0) (i32.const 65536))`)},
+			want: "the reply is larger than 256 MiB", heap: 3 << 29,
+		},
+		{
+			name: "reply of any size and unknown length", guest: guest{body: `(call $reply_array (i32.const -1))` + repeated(`(call $reply_bulk (i32.const 0) (i32.const 65536))`)},
+			want: pluginE, heap: 3 << 29,
+		},
 		{name: "small replies of unknown number", guest: guest{body: `(call $reply_array (i32.const -1))` + repeated(`(call $reply_null)`)}, want: pluginE, heap: 3 << 29},
 		{name: "two replies", guest: guest{body: one + one}, want: "more replies than one"},
 		{name: "reply after the last element", guest: guest{body: array + one + one}, want: "more replies than one"},
