@@ -22,7 +22,9 @@ func luaCommands(t testing.TB) []*command.Spec {
 	return scripting.NewRunner(e, scripting.Settings{}, runtime.NumCPU(), slog.New(slog.NewTextHandler(io.Discard, nil))).Specs()
 }
 
-// The scripts of a lock. They dawdle between looking and writing.
+// The scripts of a lock. They dawdle between looking and writing, within what a
+// script may take under the latches of its keys; slow makes them exceed it, so that
+// they run under key locks.
 const (
 	luaAcquire = dawdle + `
 local held = redis.call('get', KEYS[1])
@@ -56,8 +58,8 @@ type language struct {
 	acquire, release, poison, incr []string // the command up to its key
 }
 
-// languages are Go under the key lock, EVAL, and EVALSHA with scripts that were
-// loaded before.
+// languages are Go under the key lock, EVAL, EVALSHA with scripts that were loaded
+// before, and EVALSHA of slow ones.
 func (s *server) languages() []language {
 	s.t.Helper()
 	c := s.dial()
@@ -68,10 +70,12 @@ func (s *server) languages() []language {
 		}
 		return []string{"EVALSHA", r.Text, "1"}
 	}
+	slow := func(src string) string { return strings.Replace(src, "300", "200000", 1) }
 	eval := func(src string) []string { return []string{"EVAL", src, "1"} }
 	return []language{
 		{"go", []string{"TEST.ACQUIRE"}, []string{"TEST.RELEASE"}, []string{"TEST.POISON"}, []string{"TEST.INCR"}},
 		{"eval", eval(luaAcquire), eval(luaRelease), eval(luaPoison), eval(luaIncr)},
 		{"evalsha", load(luaAcquire), load(luaRelease), load(luaPoison), load(luaIncr)},
+		{"slow", load(slow(luaAcquire)), load(slow(luaRelease)), load(slow(luaPoison)), load(slow(luaIncr))},
 	}
 }
