@@ -23,7 +23,7 @@ UNITS       ?= locks
 # With LATCHKEY_CI=1 nothing may be skipped: what is missing fails the target.
 CI          := $(LATCHKEY_CI)
 
-.PHONY: build help test test-main test-nested race check fmt diff fuzz fuzz-short bench compare examples mutants conformance clean needs
+.PHONY: build help test test-main test-nested race check fmt diff fuzz fuzz-short bench compare examples million mutants conformance clean needs
 
 build: ## build bin/latchkey (the default)
 	$(GO) build -trimpath -o $(BIN) ./cmd/latchkey
@@ -110,6 +110,9 @@ compare: build ## measure bin/latchkey beside redis-server; COMPARE=path of comp
 
 examples: ## build the example plugins again and compare them with the committed ones
 	examples/plugins/build.sh
+
+million: ## a million calls of each example plugin, in each language, with flat memory
+	LATCHKEY_MILLION=1 $(GO) test -count 1 -run '^TestFlatMemory$$' ./examples/plugins
 
 mutants: ## leave the key lock and the undo out on purpose: the tests must fail
 	sh store/mutants.sh
