@@ -495,8 +495,10 @@ func TestGive(t *testing.T) {
 			s.mu.Unlock()
 		}
 	})
+	var clients []net.Conn
 	for i := range 10 {
 		c := s.dial()
+		clients = append(clients, c)
 		asking.Go(func() {
 			for j := range 300 {
 				want := fmt.Sprint("e", i, " ", j)
@@ -513,9 +515,17 @@ func TestGive(t *testing.T) {
 	asking.Wait()
 	close(stop)
 	moving.Wait()
+	// The second answer is of a turn after the letters that were left until now,
+	// so that none of them moves a connection later.
+	for _, c := range clients {
+		ask(t, c, "e1")
+		ask(t, c, "e2")
+	}
 	eventually(t, "nobody is on the way", func() bool { return s.loop.Len()+other.Len() == 10 })
-	other.Give(10, s.loop)
-	eventually(t, "all are on one loop", func() bool { return s.loop.Len() == 10 && other.Len() == 0 })
+	eventually(t, "all are on one loop", func() bool {
+		other.Give(10, s.loop) // again and again: one that is still on its way back stays
+		return s.loop.Len() == 10 && other.Len() == 0
+	})
 	other.Close()
 	if s.loop.Waited() == 0 {
 		t.Error("a loop has never waited")
