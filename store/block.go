@@ -19,6 +19,8 @@ type Blocked struct {
 	sh      *shard
 	refs    []blockedRef // the keys it waits for
 	hold    []keyRef     // all keys that a try holds
+
+	generation uint32 // at the gate, once a lock was handed over
 }
 
 type blockedRef struct {
@@ -205,9 +207,7 @@ func (b *Blocked) take(sh *shard, l *keyLock) bool {
 	if !b.state.CompareAndSwap(blockedWaiting, blockedGranted) {
 		return false
 	}
-	// Whoever hands over is counted in or holds a latch, so the gate cannot
-	// have closed: the successor is counted in before the other goes.
-	b.tx.s.gate.active.Add(1)
+	b.generation = b.tx.s.gate.follow()
 	l.owner = b.tx
 	for i := range b.refs {
 		if b.refs[i].db == l.db && bytes.Equal(b.refs[i].name, l.name) {
@@ -232,7 +232,7 @@ func (b *Blocked) adoptLock() {
 	}
 	k := tx.stage(l.db, logical, tx.s.hash(l.name), l.name)
 	k.lock = l
-	tx.mode = locked
+	tx.mode, tx.generation = locked, b.generation
 	tx.start()
 	b.sh.latch.Lock()
 	k.load()

@@ -19,7 +19,8 @@
 // (SCAN, KEYS, the expiry cycle) sees committed values only; lists and sets are
 // changed in place and undone from a journal, so a visitor looks into none whose
 // key is locked. Transactions that concern the whole keyspace close the gate
-// (Tx.AcquireAll): they wait for all others to end and run alone.
+// (Tx.AcquireAll): they wait for all others to end and run alone. For those that do
+// not end within a few milliseconds they wait with the gate open.
 //
 // # Order of locks
 //

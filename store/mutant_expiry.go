@@ -7,5 +7,6 @@ const (
 	mutantNoUndo        = false
 	mutantNoWake        = false
 	mutantNoExpiryWake  = true
+	mutantGateStays     = false
 	mutantPromotedKeeps = false
 )

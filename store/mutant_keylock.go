@@ -7,5 +7,6 @@ const (
 	mutantNoUndo        = false
 	mutantNoWake        = false
 	mutantNoExpiryWake  = false
+	mutantGateStays     = false
 	mutantPromotedKeeps = false
 )

@@ -1,4 +1,4 @@
-//go:build !mutant_keylock && !mutant_undo && !mutant_promote && !mutant_wake && !mutant_expiry
+//go:build !mutant_keylock && !mutant_undo && !mutant_promote && !mutant_wake && !mutant_expiry && !mutant_gate
 
 package store
 
@@ -8,5 +8,6 @@ const (
 	mutantNoUndo        = false // rollback restores nothing
 	mutantNoWake        = false // a change wakes nobody who is blocked on the key
 	mutantNoExpiryWake  = false // neither does an expiry
+	mutantGateStays     = false // the gate stays closed until a slow transaction ends
 	mutantPromotedKeeps = false // what is promoted keeps what it did under latches
 )

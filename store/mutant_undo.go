@@ -7,5 +7,6 @@ const (
 	mutantNoUndo        = true
 	mutantNoWake        = false
 	mutantNoExpiryWake  = false
+	mutantGateStays     = false
 	mutantPromotedKeeps = false
 )

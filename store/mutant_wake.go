@@ -7,5 +7,6 @@ const (
 	mutantNoUndo        = false
 	mutantNoWake        = true
 	mutantNoExpiryWake  = false
+	mutantGateStays     = false
 	mutantPromotedKeeps = false
 )

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Proves that the tests of the store see what they are for: built without key
-# locks, without undo, without undo at a promotion, and when changes or expiry wake
-# nobody, the suite must fail, and by its own words.
+# locks, without undo, without undo at a promotion, when changes or expiry wake
+# nobody, and when the gate stays closed for a slow transaction, the suite must
+# fail, and by its own words.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
-for mutant in mutant_keylock mutant_undo mutant_promote mutant_wake mutant_expiry; do
+for mutant in mutant_keylock mutant_undo mutant_promote mutant_wake mutant_expiry mutant_gate; do
 	out=$(go test -count=1 -tags "$mutant" -run '^TestStore$' ./store -rapid.nofailfile 2>&1)
 	if [ $? -eq 0 ]; then
 		echo "$mutant: the tests pass, though they must not" >&2

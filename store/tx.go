@@ -48,7 +48,8 @@ type Tx struct {
 	started atomic.Int64
 	// busyAs, when set, is what those who wait for its keys for too long get
 	// instead of ErrBusy.
-	busyAs atomic.Pointer[error]
+	busyAs     atomic.Pointer[error]
+	generation uint32 // at the gate, of a locked transaction
 
 	keys    []*Key
 	spare   []*Key
@@ -269,7 +270,8 @@ func (tx *Tx) unlatch() {
 // Acquire locks all staged keys, waiting for each in its queue. On an error
 // nothing is held and the transaction has ended.
 func (tx *Tx) Acquire(w *Wait) error {
-	if err := tx.enter(w); err != nil {
+	var err error
+	if tx.generation, err = tx.s.gate.enter(tx.s, w); err != nil {
 		tx.end()
 		return err
 	}
@@ -291,7 +293,7 @@ func (tx *Tx) Acquire(w *Wait) error {
 				held.sh.release(held)
 				held.sh.latch.Unlock()
 			}
-			tx.s.gate.leave()
+			tx.s.gate.leave(tx.generation)
 			tx.end()
 			return err
 		}
@@ -301,9 +303,10 @@ func (tx *Tx) Acquire(w *Wait) error {
 }
 
 // BusyAs makes err, which wraps ErrBusy, what those get who have waited too long
-// for a key that tx holds; nil is ErrBusy itself. It lasts until the transaction
-// ends.
+// for a key that tx holds, or for it to end; nil is ErrBusy itself. It lasts until
+// the transaction ends.
 func (tx *Tx) BusyAs(err error) {
+	tx.s.gate.name(tx, err != nil)
 	if err == nil {
 		tx.busyAs.Store(nil)
 		return
@@ -344,15 +347,6 @@ func compareKeys(a, b *Key) int {
 		return a.db - b.db
 	}
 	return bytes.Compare(a.name, b.name)
-}
-
-func (tx *Tx) enter(w *Wait) error {
-	for !tx.s.gate.tryEnter() {
-		if err := tx.s.gate.pass(tx.s, w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // lock takes the lock of k or waits for it.
@@ -809,7 +803,7 @@ func (tx *Tx) letGo() {
 			k.sh.release(k)
 			k.sh.latch.Unlock()
 		}
-		tx.s.gate.leave()
+		tx.s.gate.leave(tx.generation)
 	case alone:
 		for _, k := range tx.keys {
 			if tx.wakes(k) {
@@ -841,7 +835,9 @@ func (tx *Tx) end() {
 	tx.now = 0
 	if tx.started.Load() != 0 {
 		tx.started.Store(0)
-		tx.busyAs.Store(nil)
+		if tx.busyAs.Load() != nil {
+			tx.BusyAs(nil)
+		}
 	}
 	tx.clash, tx.promoted, tx.taken = false, false, false
 	tx.mode = idle

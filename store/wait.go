@@ -93,29 +93,91 @@ func (w *Wait) parked(blocked bool) func() {
 	return w.Parked(blocked)
 }
 
-// forChan waits at the gate until ch is closed or receives. Who has stood there
-// for Busy gives up: before the gate or behind it runs a slow script.
-func (w *Wait) forChan(s *Store, ch <-chan struct{}) error {
+// visit is a wait at the gate, of several parts. Who has stood there for Wait.Busy
+// gives up: before the gate or behind it runs a slow script.
+type visit struct {
+	s      *Store
+	w      *Wait
+	began  int64 // in ns since the store was made
+	timer  *time.Timer
+	unpark func()
+}
+
+func (w *Wait) atGate(s *Store) visit { return visit{s: s, w: w, began: s.elapsed()} }
+
+// park is called before each part, and returns what ends it when it has lasted
+// too long: since then they wait for the same, the visitor not longer than since
+// it came.
+func (v *visit) park(since int64) (busy <-chan time.Time) {
+	if v.unpark == nil {
+		v.unpark = v.w.parked(false)
+	}
+	if v.w == nil || v.w.Busy <= 0 {
+		return nil
+	}
+	left := v.w.Busy - time.Duration(v.s.elapsed()-min(since, v.began))
+	if v.timer == nil {
+		v.timer = time.NewTimer(left)
+	} else {
+		v.timer.Reset(left)
+	}
+	return v.timer.C
+}
+
+// end ends the visit.
+func (v *visit) end() {
+	if v.timer != nil {
+		v.timer.Stop()
+	}
+	if v.unpark != nil {
+		v.unpark()
+	}
+}
+
+// until waits until ch is closed or receives.
+func (v *visit) until(ch <-chan struct{}, since int64) error {
+	_, err := v.untilOr(ch, since, nil)
+	return err
+}
+
+// untilOr waits until ch is closed or receives, or until it is too late.
+func (v *visit) untilOr(ch <-chan struct{}, since int64, timeout <-chan time.Time) (late bool, err error) {
 	select {
 	case <-ch:
+		return false, nil
+	default:
+	}
+	busy := v.park(since)
+	select {
+	case <-ch:
+		return false, nil
+	case <-timeout:
+		return true, nil
+	case <-v.w.done():
+		return false, ErrCancelled
+	case <-v.s.closed:
+		return false, ErrCancelled
+	case <-busy:
+		return false, v.s.gate.busy(v.s, v.w.Busy)
+	}
+}
+
+// take waits until it can send to turn.
+func (v *visit) take(turn chan<- struct{}) error {
+	select {
+	case turn <- struct{}{}:
 		return nil
 	default:
 	}
-	defer w.parked(false)()
-	var busy <-chan time.Time
-	if w != nil && w.Busy > 0 {
-		timer := time.NewTimer(w.Busy)
-		defer timer.Stop()
-		busy = timer.C
-	}
+	busy := v.park(v.began)
 	select {
-	case <-ch:
+	case turn <- struct{}{}:
 		return nil
-	case <-w.done():
+	case <-v.w.done():
 		return ErrCancelled
-	case <-s.closed:
+	case <-v.s.closed:
 		return ErrCancelled
 	case <-busy:
-		return ErrBusy
+		return v.s.gate.busy(v.s, v.w.Busy)
 	}
 }
