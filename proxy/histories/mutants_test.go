@@ -11,18 +11,21 @@ import (
 
 // TestMutantsAreCaught shows that the tests of this package can fail: each runs
 // against a store that lacks a guarantee, left out by a build tag, and must find
-// a history that no lock could have had. It compiles the server several times,
-// so it runs in CI and when LATCHKEY_MUTANTS=1 asks for it (make mutants).
+// a history that no lock could have had, or somebody who starves. It compiles the
+// server several times, so it runs in CI and when LATCHKEY_MUTANTS=1 asks for it
+// (make mutants).
 func TestMutantsAreCaught(t *testing.T) {
 	if os.Getenv("LATCHKEY_CI") != "1" && os.Getenv("LATCHKEY_MUTANTS") != "1" {
 		t.Skip("runs with LATCHKEY_MUTANTS=1: it builds the server with each mutant")
 	}
-	tests := []struct{ tag, what, run string }{
-		{"mutant_keylock", "key locks are not taken", "TestReleaseByScript"},
-		{"mutant_keylock", "key locks are not taken", "TestCounterByScript"},
-		{"mutant_keylock", "key locks are not taken", "TestManyKeysAsOne"},
-		{"mutant_undo", "rollback restores nothing", "TestReleaseByScript"},
-		{"mutant_undo", "rollback restores nothing", "TestRefusedByLog"},
+	const history = "is not linearizable"
+	tests := []struct{ tag, what, run, says string }{
+		{"mutant_keylock", "key locks are not taken", "TestReleaseByScript", history},
+		{"mutant_keylock", "key locks are not taken", "TestCounterByScript", history},
+		{"mutant_keylock", "key locks are not taken", "TestManyKeysAsOne", history},
+		{"mutant_undo", "rollback restores nothing", "TestReleaseByScript", history},
+		{"mutant_undo", "rollback restores nothing", "TestRefusedByLog", history},
+		{"mutant_gate", "the gate stays closed until a slow script has ended", "TestNobodyStarvesBesideFlush", "a sender was answered -BUSY"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.tag+"/"+tt.run, func(t *testing.T) {
@@ -32,8 +35,8 @@ func TestMutantsAreCaught(t *testing.T) {
 			switch {
 			case err == nil:
 				t.Errorf("%s passes although %s", tt.run, tt.what)
-			case !bytes.Contains(out, []byte("is not linearizable")):
-				t.Errorf("%s with -tags %s failed for another reason than a wrong history: %v\n%s", tt.run, tt.tag, err, out)
+			case !bytes.Contains(out, []byte(tt.says)):
+				t.Errorf("%s with -tags %s failed for another reason than %q: %v\n%s", tt.run, tt.tag, tt.says, err, out)
 			default:
 				t.Logf("caught: %s", bytes.TrimSpace(out))
 			}

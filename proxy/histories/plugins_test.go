@@ -46,6 +46,18 @@ func TestNobodyStarvesBesidePlugin(t *testing.T) {
 	}
 }
 
+// TestNobodyStarvesBesidePluginAndFlush is TestNobodyStarvesBesideFlush for a plugin.
+func TestNobodyStarvesBesidePluginAndFlush(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 4 seconds at least")
+	}
+	s := startWithPlugin(t, "spin.wasm")
+	s.fill()
+	s.bestOfThree(func() time.Duration {
+		return s.besideFlush("PLUGINERR spin: ran for longer than plugin-max-time", "SPIN.CALL", "slow")
+	})
+}
+
 // startWithPlugin is start with a module of testdata loaded, whose commands may
 // run for holdFor.
 func startWithPlugin(t testing.TB, file string) *server {
