@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -216,23 +217,40 @@ func runsScript(s *command.Spec) bool {
 // of its keys may not be had.
 func (in *instance) exec(spec *command.Spec, argv [][]byte, rec *recorder) bool {
 	c, s := in.call, in.call.S
-	in.inner = command.Call{E: c.E, S: s, Spec: spec, Args: argv, Tx: c.Tx, Reply: rec, From: command.FromPlugin}
+	in.inner = command.Call{E: c.E, S: s, Spec: spec, Args: argv, Tx: c.Tx, Reply: rec, From: command.FromPlugin, Meter: in}
 	if !in.mayTouch(&in.inner) {
 		in.inner = command.Call{}
 		return false
 	}
+	if spec.Flags&command.Write != 0 {
+		size := 0
+		for _, a := range argv {
+			size += len(a)
+		}
+		in.wrote(size) // the effects hold it, though the next may undo it
+	}
 	db, guard, denied, outer := s.DB, s.Guard, s.Denied, s.Cause
 	mine := *outer.(*cause)
-	mine.began = in.start()
+	mine.began, mine.kills = in.start(), in.kills
 	s.DB, s.Guard, s.Cause = in.db, in.guard, &mine
 	if in.readOnly && denied == "" {
 		s.Denied = errReadOnly
 	}
+	var began time.Time
+	if !in.short {
+		began = time.Now()
+	}
 	c.E.Exec(&in.inner)
 	s.DB, s.Guard, s.Denied, s.Cause = db, guard, denied, outer
 	in.inner = command.Call{}
-	if c.Tx.Clash() {
+	switch {
+	case c.Tx.Clash():
 		panic(&trap{reason: rerunReason})
+	case in.ending != nil:
+		panic(in.ending)
+	case !in.short:
+		// What it did not charge: under latches all commands are quick.
+		in.charge(int64(time.Since(began)) / fuelNanos)
 	}
 	return true
 }

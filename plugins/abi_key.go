@@ -3,7 +3,6 @@ package plugins
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
@@ -340,13 +339,6 @@ func (in *instance) room(bytes int) int32 {
 		return codeInvalid
 	}
 	return 0
-}
-
-// wrote counts bytes of values written, which are kept until the call ends.
-func (in *instance) wrote(bytes int) {
-	if in.written += int64(bytes); in.written > maxWritten {
-		panic(&trap{fmt.Sprintf("a call writes more than %d MiB", maxWritten>>20)})
-	}
 }
 
 func ttl(px int64, flags uint32) store.TTL {

@@ -16,7 +16,19 @@ type cause struct {
 	m      *module
 	parent *cause
 	depth  int
-	began  time.Time // when the guest was entered, once it has called a command
+
+	// Of a guest that has called a command, while that runs.
+	began time.Time // when it was entered
+	kills int64     // of its module then
+}
+
+// caller is the cause of the guest within whose call a guest runs, nil if there is
+// none. What has caused a delivery does not wait for it.
+func (c *cause) caller() *cause {
+	if c.depth == 1 {
+		return nil
+	}
+	return c.parent
 }
 
 // causeOf is the cause of what m does in a session: nested in what goes on

@@ -18,6 +18,7 @@ import (
 // 64 KiB; at 0 it holds "k", at 8 "other", at 16 "denied", at 24 "r:1", at 32
 // "+x\r\nB". Frames are at 1024.
 type guest struct {
+	name        string   // of the module, in lower case; default h
 	body        string   // of lk_command, whose parameters are $id, $argc and $frame
 	funcs       string   // more functions
 	arena       string   // body of lk_arena, whose parameter is $size
@@ -31,6 +32,7 @@ type guest struct {
 	imports     string         // more of them
 	wakeVersion int
 	data        string // at 256
+	many        bool   // all arguments are keys
 }
 
 // calls is the body of a command that replies how many commands its instance
@@ -40,7 +42,8 @@ const calls = `(call $reply_int (i64.extend_i32_u (global.get $calls))) (return 
 // write has the guest write x to the key k.
 const write = `(drop (call $set (i32.const 0) (i32.const 1) (i32.const 33) (i32.const 1) (i32.const 0) (i64.const 0)))`
 
-// build assembles a module named h. Beside its commands it has H.CALLS.
+// build assembles a module, whose commands begin with its name. Beside them it has
+// CALLS.
 func (g guest) build(t testing.TB) string {
 	t.Helper()
 	or := func(s, otherwise string) string {
@@ -77,14 +80,19 @@ func (g guest) build(t testing.TB) string {
 	(i32.const 0)))`
 
 	type object map[string]any
-	commands := []object{{"name": "H.CALLS", "id": 0, "arity": 1, "flags": []string{"readonly"}, "summary": "Counts."}}
+	name := or(g.name, "h")
+	commands := []object{{"name": strings.ToUpper(name) + ".CALLS", "id": 0, "arity": 1, "flags": []string{"readonly"}, "summary": "Counts."}}
 	if g.commands == nil {
-		g.commands = []string{"H.RUN"}
+		g.commands = []string{strings.ToUpper(name) + ".RUN"}
 	}
-	for i, name := range g.commands {
+	last := 1
+	if g.many {
+		last = -1
+	}
+	for i, command := range g.commands {
 		commands = append(commands, object{
-			"name": name, "id": i + 1, "arity": -2, "flags": []string{"write"},
-			"keys": object{"first": 1, "last": 1, "step": 1}, "summary": "Is hostile.",
+			"name": command, "id": i + 1, "arity": -2, "flags": []string{"write"},
+			"keys": object{"first": 1, "last": last, "step": 1}, "summary": "Is hostile.",
 		})
 	}
 	for i := range commands {
@@ -101,7 +109,7 @@ func (g guest) build(t testing.TB) string {
 		limits[name] = n
 	}
 	man, err := json.Marshal(object{
-		"name": "h", "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
+		"name": name, "version": "1.0.0", "abi": object{"min": 1, "max": 1}, "commands": commands,
 		"capabilities": caps, "limits": limits, "config": append([]any{}, g.config...), "wake_version": g.wakeVersion,
 	})
 	if err != nil {
@@ -111,7 +119,7 @@ func (g guest) build(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "h.wasm")
+	path := filepath.Join(t.TempDir(), name+".wasm")
 	if err := os.WriteFile(path, wasm, 0o600); err != nil {
 		t.Fatal(err)
 	}

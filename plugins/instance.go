@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
-	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -79,9 +77,13 @@ type instance struct {
 	began   time.Time     // when the clock was first looked at, once it was
 	yielded time.Duration // since began, when others were let run last
 	kills   int64         // the module's count when the call began
+	within  *cause        // the guest whose call this call is part of, or nil
+	ending  *trap         // why the guest must end, once a command that it called was told so
+	paid    int64         // of used, charged to the script that called
 	slice   int64         // fuel granted last
 	spent   int64         // fuel of the slices before it
 	hosted  int64         // what host functions cost since the clock was last looked at
+	worked  int64         // what they cost before
 	written int64         // bytes of values written
 	replied int64         // bytes of the reply
 	counted int64         // of m.memory
@@ -289,6 +291,9 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	in.kills = kills
 	err = run(in)
 	c.S.Cause = outer
+	if c.Meter != nil && err == nil {
+		in.payCaller() // who ends for it when it looks
+	}
 	if short {
 		c.Tx.Spend(in.used() * fuelNanos)
 		in.short = false
@@ -356,12 +361,12 @@ func (in *instance) bind(c *command.Call) {
 	in.declared = in.declared[:0]
 	in.open = in.open[:0]
 	in.readOnly, in.reaches, in.replies, in.mayBlock, in.stateful = false, false, false, false, manifest.StateNone
-	in.spent, in.hosted, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0
+	in.spent, in.hosted, in.worked, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0, 0
 	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
 	in.short = c.Tx.Short()
-	in.began, in.yielded = time.Time{}, 0
-	if o := c.S.Cause.(*cause).parent; o != nil {
-		in.began = o.began // within another guest's call, whose time is up when it is
+	in.began, in.yielded, in.paid, in.ending = time.Time{}, 0, 0, nil
+	if in.within = c.S.Cause.(*cause).caller(); in.within != nil {
+		in.began = in.within.began // its time is up when this is over
 	}
 	in.fuel.Set(uint64(in.grant()))
 }
@@ -470,7 +475,9 @@ func (in *instance) refill(left int64) int64 {
 }
 
 // used is what the call has cost so far in fuel, that of host functions included.
-func (in *instance) used() int64 { return in.spent + in.slice - int64(in.fuel.Get()) + in.hosted }
+func (in *instance) used() int64 {
+	return in.spent + in.slice - int64(in.fuel.Get()) + in.worked + in.hosted
+}
 
 // grant is the next slice of fuel: as much as the manifest leaves, a slice at
 // most.
@@ -485,37 +492,6 @@ func (in *instance) grant() int64 {
 	return in.slice
 }
 
-// mayGoOn ends a call that has run for too long, or that nobody waits for.
-func (in *instance) mayGoOn() {
-	if in.call != nil && in.m.kills.Load() != in.kills {
-		// Of a short one, too: run again it would be a call that began later.
-		panic(&trap{"killed by MODULE KILL"})
-	}
-	if in.short {
-		in.call.Tx.Promote()
-		panic(&trap{reason: rerunReason})
-	}
-	in.hosted = 0
-	took := time.Since(in.start())
-	if took-in.yielded >= yieldEvery {
-		in.yielded = took
-		runtime.Gosched()
-	}
-	if limit := in.m.man.Limits.Fuel; limit > 0 && in.call != nil && in.spent >= limit {
-		panic(&trap{fmt.Sprintf("out of fuel: more than the %d units of its manifest", limit)})
-	}
-	if limit := time.Duration(in.m.host.maxTime.Load()); took > limit {
-		panic(&trap{fmt.Sprintf("ran for longer than plugin-max-time, %v", limit)})
-	}
-	if in.call != nil {
-		select {
-		case <-done(in.call):
-			panic(&trap{"the client was killed or is gone"})
-		default:
-		}
-	}
-}
-
 // start is when the call began, but for the slice of fuel before the clock was
 // first looked at: most calls end within it, and none pays for a clock.
 func (in *instance) start() time.Time {
@@ -523,15 +499,6 @@ func (in *instance) start() time.Time {
 		in.began = time.Now()
 	}
 	return in.began
-}
-
-// charge counts what a host function does, in units of fuel, so that a guest
-// which does little but call them is asked as often as one that computes. It
-// costs the guest no fuel of its manifest.
-func (in *instance) charge(units int64) {
-	if in.hosted += units; in.hosted >= fuel.Slice || in.short && in.hosted >= store.Allowance/fuelNanos {
-		in.mayGoOn()
-	}
 }
 
 // reason is an error of wazero in the words of the trap behind it, on one line.

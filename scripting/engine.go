@@ -172,6 +172,9 @@ type Invocation struct {
 	Told bool
 	// Used is how many instructions were executed, once Run has returned.
 	Used int64
+	// Payer, when set, pays for what the script executes; when it cannot, the script
+	// ends and Run returns Gone.
+	Payer budget.Payer
 	// Done, when it is closed, ends the script, and Run returns Gone.
 	Done <-chan struct{}
 	Gone error
@@ -317,6 +320,7 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 	t.Limits, t.PerInstruction = inv.Limits, perInstruction
 	t.Now, t.Heap, t.Pool, t.Run = e.opts.Now, e.heap, e.pool, inv
 	t.Kill, t.Done, t.Gone = &inv.kill, inv.Done, inv.Gone
+	t.Caller = inv.Payer
 	t.LongRunning, t.Short, t.Promote = inv.LongRunning, inv.Short, inv.Promote
 	return t
 }

@@ -284,6 +284,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	if readOnly || flags&NoWrites != 0 {
 		c.S.Denied = command.ErrReadOnlyScript
 	}
+	if c.Meter != nil { // a plugin has called
+		sc.Payer, sc.Gone = c.Meter, store.ErrCancelled
+	}
 	var err error
 	if f != nil {
 		err = r.engine.Call(f, &sc.Invocation, c.Reply)
@@ -300,7 +303,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 			s.Tried(err != errRerun)
 		}
 	}
-	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done = nil, nil, nil, nil, nil, nil
+	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done, sc.Payer = nil, nil, nil, nil, nil, nil, nil
 	sc.inner = command.Call{}
 	if sc.kill.Load() != nil {
 		sc.kill.Store(nil)

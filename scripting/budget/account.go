@@ -102,6 +102,9 @@ type Terms struct {
 	// LongRunning, when set, is called once, after LongAfter: it takes a permit,
 	// waiting if it must, and returns how to give it back. An error ends the run.
 	LongRunning func() (release func(), err error)
+	// Caller, when set, is the budget of the plugin that has called the script: it
+	// pays for each instruction, and when it cannot the run ends with Gone.
+	Caller Payer
 	// Short, when it is above 0, is how many instructions the run may take before
 	// it ends for the reason that Promote gives, to be run again as a longer one.
 	Short   int64
@@ -110,6 +113,10 @@ type Terms struct {
 
 // noTerms are those of an account that is not open.
 var noTerms Terms
+
+// Payer pays for work in units of about an instruction. It returns false when the
+// work must end.
+type Payer interface{ Pay(n int) bool }
 
 // Killer is a run that can be ended from any goroutine.
 type Killer interface{ Kill(reason error) }
@@ -274,6 +281,10 @@ func (a *Account) look() {
 		a.quantum = int(min(int64(a.quantum), limit-a.used))
 	}
 	if a.killed() {
+		return
+	}
+	if t.Caller != nil && !t.Caller.Pay(spent) {
+		a.Stop = t.Gone
 		return
 	}
 	select {
