@@ -70,7 +70,7 @@ func (in *instance) setTimer(ms, token int64) int64 {
 		return codeDenied
 	case ms < 0 || ms > maxTimerTime:
 		return codeInvalid
-	case m.timers.count()+in.timersSet >= maxTimers:
+	case m.timers.count()+m.queue.of(timerDue)+in.timersSet >= maxTimers:
 		return codeLimit
 	}
 	in.timersSet++

@@ -174,7 +174,7 @@ func (in *instance) bindClient(key, length uint64, token int64) int32 {
 		return codeDenied
 	case client == nil:
 		return codeContext
-	case in.m.host.bound.count(in.m.man.Name) >= maxBound:
+	case in.m.host.bound.count(in.m.man.Name)+in.m.queue.of(clientGone) >= maxBound:
 		return codeLimit
 	}
 	m, at, id := in.m, boundKey{in.db, string(k.Name())}, client.ID()

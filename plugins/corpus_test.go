@@ -47,13 +47,16 @@ type attack struct {
 	// traps is how many calls of lk_timer or lk_event must end in a trap before the
 	// module may go.
 	traps int64
+	// scene, if it is set, is what clients do instead of sending commands; it returns
+	// the reply that is looked at.
+	scene func(t *testing.T, b *bench) string
 	// dead: not even H.CALLS can be called.
 	dead bool
 }
 
 // corpus is all of it, by subject.
 func corpus() []attack {
-	return slices.Concat(loops(), memories(), replies(), shapes(), malformed(), pointers(), exports(), reentrant(), manifests())
+	return slices.Concat(loops(), memories(), replies(), shapes(), malformed(), pointers(), exports(), wakes(), deliveries(), reentrant(), manifests())
 }
 
 // TestCorpus counts the modules, and that no two are of one name.
@@ -140,6 +143,14 @@ func (a attack) run(t *testing.T) {
 
 // attack has the loaded module do what it can.
 func (a attack) attack(t *testing.T, b *bench) {
+	if a.scene != nil {
+		var got string
+		a.beside(t, b, a.name, callTime+a.maxTime%time.Minute, func() { got = a.scene(t, b.another(t)) })
+		if !strings.Contains(got, a.want) || strings.Contains(got, "internal error") || strings.Contains(got, "wazero)") {
+			t.Errorf("the client got %q, want %q", clip(got), a.want)
+		}
+		return
+	}
 	if a.commands == nil {
 		a.commands = []string{"H.RUN k"}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // maxQueued is how many events a module may have to come. Timers and the ends of
-// clients are bounded where they are asked for.
+// clients are bounded where they are asked for, those that are queued included.
 const maxQueued = 10_000
 
 // goneTries is how often lk_closed is called for one client and key before it is
@@ -34,6 +34,7 @@ const (
 	timerDue deliveryKind = iota
 	keyEvent
 	clientGone
+	deliveryKinds
 )
 
 func (k deliveryKind) String() string { return [...]string{"lk_timer", "lk_event", "lk_closed"}[k] }
@@ -42,8 +43,8 @@ func (k deliveryKind) String() string { return [...]string{"lk_timer", "lk_event
 type deliveries struct {
 	mu     sync.Mutex
 	queue  []*delivery
-	events int
-	more   chan struct{} // has room for one: there is something, or a reason to look
+	kinds  [deliveryKinds]int // how many there are of each
+	more   chan struct{}      // has room for one: there is something, or a reason to look
 	closed bool
 }
 
@@ -63,12 +64,10 @@ func (q *deliveries) push(d *delivery) bool {
 	if q.closed {
 		return false
 	}
-	if d.kind == keyEvent {
-		if q.events >= maxQueued {
-			return false
-		}
-		q.events++
+	if d.kind == keyEvent && q.kinds[keyEvent] >= maxQueued {
+		return false
 	}
+	q.kinds[d.kind]++
 	q.queue = append(q.queue, d)
 	q.poke()
 	return true
@@ -85,10 +84,15 @@ func (q *deliveries) pop() *delivery {
 	if q.queue = q.queue[1:]; len(q.queue) == 0 {
 		q.queue = nil
 	}
-	if d.kind == keyEvent {
-		q.events--
-	}
+	q.kinds[d.kind]--
 	return d
+}
+
+// of is how many deliveries of a kind are queued.
+func (q *deliveries) of(kind deliveryKind) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.kinds[kind]
 }
 
 func (q *deliveries) length() int {

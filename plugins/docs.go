@@ -141,7 +141,7 @@ func Docs() string {
 		{"Aggregates within each other", fmt.Sprintf("%d", maxNesting), "trap"},
 		{"Replies of called commands that are open", fmt.Sprintf("%d, %d MiB together", maxCalled, maxCallBytes>>20), "`-105`; the called command fails"},
 		{"Plugin commands within each other", fmt.Sprintf("%d", maxDepth), "`-106`"},
-		{"Timers of a module", fmt.Sprintf("%d", maxTimers), "`-105`"},
+		{"Timers of a module, those due and not yet delivered included", fmt.Sprintf("%d", maxTimers), "`-105`"},
 		{"Keys bound to clients by a module", fmt.Sprintf("%d", maxBound), "`-105`"},
 		{"Events that wait for a module", fmt.Sprintf("%d", maxQueued), "dropped and counted"},
 		{"Lines in the log", fmt.Sprintf("%d a call, of %d bytes", maxLogLines, maxLogLine), "dropped"},

@@ -23,21 +23,6 @@ func exports() []attack {
 	extra := func(name, refused string, e []byte) attack {
 		return replaced(name, refused, abi, arena, start, command, memory, e)
 	}
-	timer := func(body string) guest {
-		return guest{
-			caps: map[string]any{"timers": true}, commands: []string{"H.SET"},
-			exports: `(func (export "lk_timer") (param $token i64) (result i32) (local $i i32)` + write + body + `(i32.const 0))`,
-			body:    `(drop (call $timer_set (i64.const 1) (i64.const 1))) (call $reply_null)`,
-		}
-	}
-	event := func(body string) guest {
-		return guest{
-			caps: map[string]any{"events": []string{"string"}},
-			exports: `(func (export "lk_event") (param $class i32) (param $argc i32) (param $frame i32) (result i32) (local $i i32)
-				(drop (call $set (i32.const 8) (i32.const 5) (i32.const 33) (i32.const 1) (i32.const 0) (i64.const 0)))` + body + `(i32.const 0))`,
-			body: `unreachable`,
-		}
-	}
 	return []attack{
 		{name: "unreachable", guest: guest{body: `unreachable`}, want: pluginE + "wasm error: unreachable"},
 		{name: "division by zero", guest: guest{body: `(drop (i32.div_u (i32.const 1) (local.get $i)))`}, want: pluginE + "wasm error: integer divide by zero"},
@@ -103,19 +88,6 @@ func exports() []attack {
 		{name: "timers without lk_timer", guest: guest{caps: map[string]any{"timers": true}}, refused: "does not export the function lk_timer"},
 		{name: "events without lk_event", guest: guest{caps: map[string]any{"events": []string{"string"}}}, refused: "does not export the function lk_event"},
 		{name: "clients without lk_closed", guest: guest{caps: map[string]any{"clients": true}}, refused: "does not export the function lk_closed"},
-
-		{name: "lk_timer traps", guest: timer(`unreachable`), idle: true, commands: []string{"H.SET k"}, traps: 1},
-		{name: "lk_timer does not end", guest: timer(forever), idle: true, commands: []string{"H.SET k"}, traps: 1, maxTime: brief},
-		{name: "lk_timer replies", guest: timer(`(call $reply_null)`), idle: true, commands: []string{"H.SET k"}, traps: 1},
-		{name: "lk_timer waits", guest: timer(`(if (i32.eqz (call $block (i32.const 24) (i32.const 0) (i64.const 0) (i64.const 0))) (then (return (i32.const 0)))) unreachable`), idle: true, commands: []string{"H.SET k"}, traps: 1},
-		{name: "lk_event traps", guest: event(`unreachable`), commands: []string{"SET k v", "DEL k"}, traps: 1},
-		{name: "lk_event does not end", guest: event(forever), commands: []string{"SET k v", "DEL k"}, traps: 1, maxTime: brief},
-		{name: "lk_event recurs", guest: func() guest {
-			g := event(`(call $r)`)
-			g.funcs = `(func $r (call $r))`
-			return g
-		}(), commands: []string{"SET k v", "DEL k"}, traps: 1},
-		{name: "lk_event reads beyond its frame", guest: event(`(drop (i32.load (i32.add (local.get $frame) (i32.const 0x7fffffff))))`), commands: []string{"SET k v", "DEL k"}, traps: 1},
 	}
 }
 
