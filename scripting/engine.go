@@ -317,10 +317,11 @@ func (e *Engine) give(st *state, failed error) {
 // the invocation, so that none is copied from one room of memory to the next.
 func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 	t := &inv.terms
+	if t.Pool != e.pool { // otherwise the invocation's last run has set them
+		t.Now, t.Heap, t.Pool, t.Run, t.Kill = e.opts.Now, e.heap, e.pool, inv, &inv.kill
+	}
 	t.Limits, t.PerInstruction = inv.Limits, perInstruction
-	t.Now, t.Heap, t.Pool, t.Run = e.opts.Now, e.heap, e.pool, inv
-	t.Kill, t.Done, t.Gone = &inv.kill, inv.Done, inv.Gone
-	t.Caller = inv.Payer
+	t.Done, t.Gone, t.Caller = inv.Done, inv.Gone, inv.Payer
 	t.LongRunning, t.Short, t.Promote = inv.LongRunning, inv.Short, inv.Promote
 	return t
 }

@@ -138,6 +138,7 @@ type Account struct {
 	limits  Limits
 	terms   *Terms
 
+	looked    bool // since Begin; the fields from here on are zero otherwise
 	heap      HeapSample
 	heapKnown bool
 	started   time.Time
@@ -152,7 +153,11 @@ type Account struct {
 
 // Begin opens the account of a run. t stays as it is until End.
 func (a *Account) Begin(t *Terms) {
-	*a = Account{limits: t.Limits, terms: t, memNext: firstLook, quantum: checkEvery}
+	if a.looked { // what follows stands in the fields that only a look changes
+		*a = Account{}
+	}
+	a.Mem, a.Stop, a.used = 0, nil, 0
+	a.limits, a.terms, a.memNext, a.quantum = t.Limits, t, firstLook, checkEvery
 	if a.limits.Memory <= 0 {
 		a.limits.Memory = DefaultMemory
 	}
@@ -262,6 +267,7 @@ func (a *Account) look() {
 		a.Stop = t.Promote()
 		return
 	}
+	a.looked = true
 	spent := a.quantum - a.Left
 	a.used += int64(spent)
 	a.Mem += int64(spent) * t.PerInstruction
@@ -346,6 +352,7 @@ func (a *Account) count() bool {
 		return true
 	}
 	if a.share == nil {
+		a.looked = true
 		a.share = t.Pool.join(t.Run)
 	}
 	grown := max(a.Mem-a.counted, 0)

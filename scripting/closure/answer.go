@@ -52,7 +52,7 @@ func replyLine(s string) string {
 }
 
 func (a *answerer) value(v Value, depth int) {
-	if depth >= a.m.tables {
+	if depth >= a.m.nesting {
 		a.out.Error("ERR reached lua stack limit")
 		return
 	}

@@ -42,17 +42,13 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 	if !raises && !value.Equal(fn, c.world.pcall) {
 		return nil
 	}
-	args := c.exprs(x.Args)
+	list, onStack := c.words(x.Args)
 	s := &site{x.Line(), c.operand(x.Func)}
-	if len(args) == 2 {
-		a, b := args[0], args[1]
+	if !onStack {
 		return func(f *frame) Value {
-			m := f.m
-			v := a(f)
-			w := b(f)
 			f.site = s
-			m.words.begin()
-			if !m.words.add(v) || !m.words.add(w) {
+			m := f.m
+			if !m.gather(f, list, 0) {
 				return m.refuse(raises, wrongArguments)
 			}
 			return m.command(raises)
@@ -61,19 +57,18 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 	return func(f *frame) Value {
 		m := f.m
 		base := len(m.stack)
-		for _, a := range args {
-			v := a(f)
-			m.stack = append(m.stack, v)
-		}
-		f.site = s
-		m.words.begin()
-		for _, v := range m.stack[base:] {
-			if !m.words.add(v) {
-				m.stack = m.stack[:base]
-				return m.refuse(raises, wrongArguments)
+		for i := range list {
+			if e := list[i].e; e != nil {
+				v := e(f)
+				m.stack = append(m.stack, v)
 			}
 		}
+		f.site = s
+		ok := m.gather(f, list, base)
 		m.stack = m.stack[:base]
+		if !ok {
+			return m.refuse(raises, wrongArguments)
+		}
 		return m.command(raises)
 	}
 }

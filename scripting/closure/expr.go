@@ -112,8 +112,10 @@ func (c *compiler) name(x *ast.IdentExpr) expr {
 func (c *compiler) global(x *ast.IdentExpr) expr {
 	switch x.Value {
 	case "KEYS":
+		c.tables = true
 		return func(f *frame) Value { return value.FromTable(f.m.keys) }
 	case "ARGV":
+		c.tables = true
 		return func(f *frame) Value { return value.FromTable(f.m.argv) }
 	}
 	line, name := x.Line(), x.Value
@@ -210,22 +212,11 @@ func (c *compiler) index(x *ast.AttrGetExpr) expr {
 
 // field is an index by a constant.
 func (c *compiler) field(x *ast.AttrGetExpr, k Value, line int, name operand) expr {
-	if id, ok := x.Object.(*ast.IdentExpr); ok && k.IsNumber() && c.isGlobal(id, "KEYS", "ARGV") {
-		// the words of a lock script
-		i := int(k.AsNumber())
-		keys := id.Value == "KEYS"
-		if float64(i) == k.AsNumber() {
-			return func(f *frame) Value {
-				t := f.m.argv
-				if keys {
-					t = f.m.keys
-				}
-				if v := t.GetInt(i); !v.IsNil() || t.Meta == nil {
-					return v
-				}
-				return f.m.index(line, name, value.FromTable(t), k)
-			}
+	if keys, i, ok := c.argument(x); ok && i < lazyWords { // the words of a lock script
+		if keys {
+			return func(f *frame) Value { return f.m.key(i) }
 		}
+		return func(f *frame) Value { return f.m.arg(i) }
 	}
 	o := c.expr(x.Object)
 	if k.IsString() {

@@ -46,46 +46,57 @@ func (w *World) redisTable() *Table {
 	return t
 }
 
-// words are those of a command on its way, in memory that lives until the next one.
+// words are those of a command on its way: views of the script's strings, of the
+// client's words, and of text that lives until the next command. The commands
+// only read them.
 type words struct {
-	bytes []byte
-	ends  []int
-	argv  [][]byte
+	argv [][]byte
+	text []byte // of numbers
+	size int
+	most int // of argv that was used since forget
 }
 
-func (w *words) begin() { w.bytes, w.ends = w.bytes[:0], w.ends[:0] }
+func (w *words) begin() {
+	w.most = max(w.most, len(w.argv))
+	w.argv, w.text, w.size = w.argv[:0], w.text[:0], 0
+}
 
 // add appends a word; false says that the value cannot be one.
 func (w *words) add(v Value) bool {
-	switch v.Kind() {
-	case value.KindString:
-		w.bytes = append(w.bytes, v.AsString()...)
-	case value.KindNumber:
-		w.bytes = numeral.AppendArgument(w.bytes, v.AsNumber())
-	default:
-		return false
+	b, ok := w.bytes(v)
+	if ok {
+		w.argv = append(w.argv, b)
+		w.size += len(b)
 	}
-	w.ends = append(w.ends, len(w.bytes))
-	return true
+	return ok
 }
 
-func (w *words) all() [][]byte {
-	w.argv = w.argv[:0]
-	begin := 0
-	for _, end := range w.ends {
-		w.argv = append(w.argv, w.bytes[begin:end:end])
-		begin = end
+// bytes are those of a value that can be a word.
+func (w *words) bytes(v Value) (b []byte, ok bool) {
+	switch {
+	case v.IsString():
+		return v.AsBytes(), true
+	case v.IsNumber():
+		begin := len(w.text)
+		w.text = numeral.AppendArgument(w.text, v.AsNumber())
+		return w.text[begin:len(w.text):len(w.text)], true
 	}
-	return w.argv
+	return nil, false
 }
 
 func (w *words) done() {
-	if cap(w.bytes) > maxKeptWords {
-		w.bytes = nil
+	if cap(w.text) > maxKeptWords {
+		w.text = nil
 	}
 	if cap(w.argv) > maxKeptWords/64 {
-		w.argv, w.ends = nil, nil
+		w.argv, w.most = nil, 0
 	}
+}
+
+// forget drops what the commands of a run were called with.
+func (w *words) forget() {
+	clear(w.argv[:max(w.most, len(w.argv))])
+	w.argv, w.most = w.argv[:0], 0
 }
 
 // command runs the command in words and returns its reply; an error is raised as
@@ -94,12 +105,11 @@ func (m *Machine) command(raises bool) Value {
 	if m.Left -= callCost; m.Left <= 0 {
 		m.look()
 	}
-	if n := len(m.words.bytes); n > 256 {
+	if n := m.words.size; n > 256 {
 		m.alloc(n)
 	}
 	r := &m.reply
-	r.m = m
-	err := m.in.Caller.Call(m.words.all(), r)
+	err := m.in.Caller.Call(m.words.argv, r)
 	m.words.done()
 	if err != nil {
 		r.Rewind(0)
@@ -271,7 +281,8 @@ func redisACLCheck(m *Machine, args []Value) []Value {
 	}
 	allowed, known := true, true
 	if m.in.CheckACL != nil {
-		allowed, known = m.in.CheckACL(m.words.all())
+		allowed, known = m.in.CheckACL(m.words.argv)
+		m.words.done()
 	}
 	if !known {
 		m.raiseReply("Invalid command passed to redis.acl_check_cmd()")

@@ -113,7 +113,7 @@ type Machine struct {
 	depth    int
 	native   int     // nested calls of library functions and metamethods
 	calls    int     // how many functions may wait for each other
-	tables   int     // how deep tables may nest in replies
+	nesting  int     // how deep tables may nest in replies
 	weight   int     // closures of the functions that wait
 	heaviest int     // how much that may be
 	stack    []Value // arguments on their way
@@ -123,6 +123,9 @@ type Machine struct {
 	tailBase int
 
 	keys, argv *Table
+	// tables says that the run has KEYS and ARGV as tables, otherwise as args.
+	tables bool
+	args   arguments
 	// own says that keys and argv were handed to a script that may have kept or
 	// changed them.
 	own    bool
@@ -157,6 +160,7 @@ func NewMachine(w *World) *Machine {
 	m := &Machine{world: w, stack: make([]Value, 0, 64), rets: make([]Value, 0, 16)}
 	m.Idle()
 	m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
+	m.reply.m = m
 	return m
 }
 
@@ -184,7 +188,7 @@ func (e *Error) Error() string { return e.Text }
 // The machine may be used again when reusable.
 func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, err error) {
 	m.Begin(in.Terms)
-	m.calls, m.tables = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
+	m.calls, m.nesting = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
 	m.heaviest = m.calls * callWeight
 	m.in, m.resp, m.random = in, 2, arith.Random{}
 	mark := out.Mark()
@@ -199,6 +203,9 @@ func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, 
 
 // bind makes KEYS and ARGV.
 func (m *Machine) bind(p *Program) {
+	if m.tables = p.tables; !p.tables {
+		return
+	}
 	if p.argsEscape || m.own {
 		m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
 	}
@@ -236,6 +243,8 @@ func (m *Machine) end() bool {
 		return false
 	}
 	m.in, m.json = nil, nil
+	m.words.forget()
+	m.args.forget()
 	if len(m.keys.Slots()) > keptStack || len(m.argv.Slots()) > keptStack {
 		m.own, m.keys, m.argv = true, nil, nil // the next run gets others
 	}
@@ -358,6 +367,10 @@ func (f *frame) load(p *proto, args []Value) {
 		f.m.Mem += int64(16 * p.slots)
 	}
 	f.slots = f.slots[:p.slots]
+	if len(args) == 0 && p.params == 0 && p.line == 0 { // the main chunk
+		f.varargs = nil
+		return
+	}
 	n := copy(f.slots[:p.params], args)
 	clear(f.slots[n:p.params])
 	if p.vararg {

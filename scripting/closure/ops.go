@@ -199,7 +199,11 @@ func (c *compiler) relational(x *ast.RelationalOpExpr) test {
 		}
 		return func(f *frame) bool {
 			x := a(f)
-			return f.m.equal(line, x, b(f)) == want
+			y := b(f)
+			if value.Same(x, y) {
+				return want
+			}
+			return f.m.equal(line, x, y) == want
 		}
 	}
 	late := c.late(lhs)

@@ -11,8 +11,10 @@ import (
 
 // Program is a compiled script. It never changes; any number of machines share it.
 type Program struct {
-	main       Function
-	argsEscape bool
+	main Function
+	// argsEscape: the script may keep or change KEYS and ARGV. tables: it uses them
+	// as tables, not only their first elements.
+	argsEscape, tables bool
 }
 
 // expr is a compiled expression of one value.
@@ -53,7 +55,7 @@ func (w *World) Compile(stmts []ast.Stmt) (p *Program, reason string) {
 	}
 	c := &compiler{resolver: r, fn: main, folded: map[*ast.ArithmeticOpExpr]foldedNumber{}}
 	pr := c.proto(main, stmts)
-	return &Program{main: Function{proto: pr}, argsEscape: r.argsEscape}, ""
+	return &Program{main: Function{proto: pr}, argsEscape: r.argsEscape, tables: c.tables}, ""
 }
 
 // compiler makes closures of a resolved tree.
@@ -61,7 +63,8 @@ type compiler struct {
 	*resolver
 	fn     *function
 	folded map[*ast.ArithmeticOpExpr]foldedNumber
-	cost   int // of what was compiled so far, in about the instructions of a machine
+	tables bool // as Program has it
+	cost   int  // of what was compiled so far, in about the instructions of a machine
 }
 
 func (c *compiler) open() {

@@ -61,7 +61,7 @@ func (r *reply) field(name string, v Value) {
 // wordsCompared is how many of ARGV a reply is compared with, maxCompared how
 // long it may be: a lock's token comes back as the script's own argument.
 const (
-	wordsCompared = 4
+	wordsCompared = lazyWords
 	maxCompared   = 256
 )
 
@@ -76,7 +76,14 @@ func (r *reply) Int(n int64) { r.add(nodeValue, 0, 0, value.Number(float64(n))) 
 
 // Bulk becomes a string.
 func (r *reply) Bulk(b []byte) {
-	if len(b) <= maxCompared {
+	if len(b) <= maxCompared && !r.m.tables {
+		for i, w := range r.m.in.Args[:min(len(r.m.in.Args), wordsCompared)] {
+			if string(w) == string(b) {
+				r.add(nodeValue, 0, 0, r.m.arg(i))
+				return
+			}
+		}
+	} else if len(b) <= maxCompared {
 		slots := r.m.argv.Slots()
 		for i := range min(len(slots), wordsCompared) {
 			if v := slots[i]; v.IsString() && v.AsString() == string(b) {
@@ -214,7 +221,7 @@ func (r *reply) build(i, depth int) (Value, int) {
 		t := value.New(&m.Account, 0, 1)
 		t.SetStr(nd.name, nd.value)
 		return value.FromTable(t), i
-	case depth > m.tables:
+	case depth > m.nesting:
 		return value.Nil, i
 	}
 	narr := 0

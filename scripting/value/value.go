@@ -134,6 +134,9 @@ func (v Value) AsNumber() float64 { return math.Float64frombits(v.n) }
 // AsString is a string, which shares v's bytes; v must be one.
 func (v Value) AsString() string { return unsafe.String((*byte)(v.p), int(v.n&lowMask)) }
 
+// AsBytes is AsString as bytes that nobody may write to.
+func (v Value) AsBytes() []byte { return unsafe.Slice((*byte)(v.p), int(v.n&lowMask)) }
+
 // AsTable is a table; v must be one.
 func (v Value) AsTable() *Table { return (*Table)(v.p) }
 
@@ -155,6 +158,12 @@ func Equal(a, b Value) bool {
 		return true
 	}
 	return a.n>>kindShift == uint64(KindString) && a.AsString() == b.AsString()
+}
+
+// Same tells without a look at their bytes that two values are equal and no numbers;
+// values of which it says no may be equal all the same.
+func Same(a, b Value) bool {
+	return a.p == b.p && a.n == b.n && a.p != unsafe.Pointer(&numberTag)
 }
 
 // Bytes makes a string of b without a copy: no one may change b from then on.
