@@ -152,7 +152,9 @@ func (tx *Tx) Holds() bool { return tx.mode > staging }
 func (tx *Tx) Add(db int, name []byte) {
 	phys := tx.physical(db)
 	hash := tx.s.hash(name)
-	if tx.find(phys, hash, name) == nil {
+	// Of another number, after a SWAPDB: one of the two is wrong, and both are looked
+	// up anew when the keys are acquired.
+	if k := tx.find(phys, hash, name); k == nil || k.logical != db {
 		tx.stage(phys, db, hash, name)
 	}
 }

@@ -12,6 +12,7 @@ var databaseTests = []test{
 	{name: "FlushDB", run: testFlushDB},
 	{name: "SwapDB", run: testSwapDB},
 	{name: "flushing and swapping are undone to a savepoint", run: testWholeUndone},
+	{name: "keys that are staged while databases are swapped", run: testSwapWhileStaging},
 	{name: "who waits while databases are swapped gets the key of the new one", run: testSwapWhileWaiting},
 }
 
@@ -54,6 +55,34 @@ func (f *fixture) wantSizes(what, want string) {
 	f.Helper()
 	if got := f.sizes(); got != want {
 		f.Errorf("%s: keys and volatile keys %s, want %s", what, got, want)
+	}
+}
+
+// A key of two databases, staged once on each side of a SWAPDB, was the same key of
+// the same database both times.
+func testSwapWhileStaging(f *fixture) {
+	f.setIn(0, "k", "zero")
+	f.setIn(1, "k", "one")
+	name := []byte("k")
+	for _, fast := range []bool{true, false} {
+		tx := f.s.NewTx()
+		tx.Begin()
+		tx.Add(0, name)
+		swap := f.alone()
+		swap.SwapDB(0, 1)
+		f.commit(swap)
+		tx.Add(1, name)
+		if fast && tx.AcquireFast() {
+			f.Fatal("acquired under numbers that are no longer true")
+		}
+		if err := tx.Acquire(nil); err != nil {
+			f.Fatal(err)
+		}
+		zero, one := show(tx.Key(0, name)), show(tx.Key(1, name))
+		if fast && (zero != "one" || one != "zero") || !fast && (zero != "zero" || one != "one") {
+			f.Errorf("database 0 has %q, database 1 has %q", zero, one)
+		}
+		tx.Rollback()
 	}
 }
 
