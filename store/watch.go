@@ -136,18 +136,27 @@ func (sh *shard) touchWatched(db int, hash uint64, name []byte, expired bool) {
 	}
 }
 
-// touchWatchedDB marks the watchers of every key of a database that exists in
-// it, or in other when that is not -1. Under the latch.
-func (sh *shard) touchWatchedDB(db, other int) {
+// touchWatchedDB marks the watchers of the keys of a database that becomes what
+// other is, or empty when that is -1. A key that was absent and stays so has not
+// changed; one that has expired is absent. Under the latch.
+func (sh *shard) touchWatchedDB(db, other int, now int64) {
 	for _, wk := range sh.watch {
 		for ; wk != nil; wk = wk.next {
 			if wk.db != db {
 				continue
 			}
-			if sh.get(db, wk.plain(), wk.name) != nil || other >= 0 && sh.get(other, wk.plain(), wk.name) != nil {
-				for _, x := range wk.by {
+			before := sh.get(db, wk.plain(), wk.name)
+			var after *entry
+			if other >= 0 {
+				after = sh.get(other, wk.plain(), wk.name)
+			}
+			dead := after != nil && after.expire != 0 && after.expire <= now
+			for i := range wk.by {
+				x := &wk.by[i]
+				if before != nil && !x.expired || after != nil && !dead {
 					x.w.dirty.Store(true)
 				}
+				x.expired = dead
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (tx *Tx) installWhole() {
 		for i := range s.shards {
 			sh := &s.shards[i]
 			sh.latch.Lock()
-			sh.touchWatchedDB(phys, -1)
+			sh.touchWatchedDB(phys, -1, tx.Now())
 			volatile := len(sh.vol)
 			n, bytes := sh.clear(phys)
 			s.account(phys, -n, int64(len(sh.vol)-volatile), -bytes)
@@ -121,7 +121,7 @@ func (tx *Tx) installWhole() {
 		for i := range s.shards {
 			sh := &s.shards[i]
 			sh.latch.Lock()
-			sh.touchWatchedDB(was, int(phys))
+			sh.touchWatchedDB(was, int(phys), tx.Now())
 			sh.lsn = max(sh.lsn, tx.lsn)
 			sh.latch.Unlock()
 		}

@@ -13,6 +13,7 @@ var watchTests = []test{
 	{name: "what makes a watcher dirty, and what does not", run: testWatch},
 	{name: "a key that expires while it is watched", run: testWatchExpiry},
 	{name: "a key that had expired before it was watched", run: testWatchExpired},
+	{name: "expired keys, watched, in databases that are exchanged", run: testWatchExpiredSwap},
 	{name: "Unwatch forgets", run: testUnwatch},
 	{name: "watching beside SWAPDB", run: testWatchSwap, real: true},
 }
@@ -119,6 +120,11 @@ func testWatchExpired(f *fixture) {
 			at(tx, "k").Delete()
 			f.commit(tx)
 		},
+		"FLUSHALL": func() {
+			tx := f.alone()
+			tx.FlushAll()
+			f.commit(tx)
+		},
 	} {
 		f.setTTL("k", "v", store.ExpireIn(10))
 		f.clock.Advance(time.Second)
@@ -141,6 +147,58 @@ func testWatchExpired(f *fixture) {
 		tx = f.latch("k")
 		at(tx, "k").Delete()
 		f.commit(tx)
+	}
+}
+
+// An expired key is as good as none, on both sides of a SWAPDB.
+func testWatchExpiredSwap(f *fixture) {
+	const none, expired, there = "none", "expired", "there"
+	put := func(db int, what string) {
+		if what == none {
+			return
+		}
+		tx := f.s.NewTx()
+		tx.Begin()
+		tx.Add(db, []byte("k"))
+		if !tx.AcquireFast() {
+			f.Fatal("k is locked")
+		}
+		ttl := store.NoTTL
+		if what == expired {
+			ttl = store.ExpireIn(10)
+		}
+		tx.Key(db, []byte("k")).SetString([]byte("v"), ttl)
+		f.commit(tx)
+	}
+	for _, before := range []string{none, expired, there} {
+		for _, after := range []string{none, expired, there} {
+			tx := f.alone()
+			tx.FlushAll()
+			f.commit(tx)
+			put(0, before)
+			put(1, after)
+			f.clock.Advance(time.Second)
+			var w store.Watcher
+			f.s.Watch(&w, 0, []byte("k"))
+			tx = f.alone()
+			tx.SwapDB(0, 1)
+			f.commit(tx)
+			if want := before == there || after == there; w.Dirty() != want {
+				f.Errorf("%s before, %s after: dirty is %v, want %v", before, after, w.Dirty(), want)
+			}
+			if !w.Dirty() {
+				tx = f.lock("k")
+				if tx.WatchedExpired(&w) {
+					f.Errorf("%s before, %s after: counts as expired while it was watched", before, after)
+				}
+				tx.Rollback()
+				f.set("k", "new")
+				if !w.Dirty() {
+					f.Errorf("%s before, %s after: a key that was made while watched has not made the watcher dirty", before, after)
+				}
+			}
+			f.s.Unwatch(&w)
+		}
 	}
 }
 
