@@ -119,7 +119,7 @@ func (c *Call) DB() int { return c.S.DB }
 // Resp3 tells whether the client itself speaks RESP3.
 func (c *Call) Resp3() bool { return c.S.Proto == 3 }
 
-// Arg is the i-th argument in lower case comparison with word (lower case).
+// Is tells whether argument i is word, which is in lower case, in whatever case.
 func (c *Call) Is(i int, word string) bool { return equalFold(c.Args[i], word) }
 
 // Key is the handle of the key at argument i, for writing.

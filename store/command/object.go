@@ -1,6 +1,10 @@
 package command
 
-import "github.com/latchkey-proxy/latchkey/store"
+import (
+	"math"
+
+	"github.com/latchkey-proxy/latchkey/store"
+)
 
 func objectCommands() []*Spec {
 	sub := func(name, since, summary, differs string, h Handler) *Spec {
@@ -67,14 +71,13 @@ func objectEncoding(c *Call) {
 		c.Reply.BulkString(k.Encoding().String())
 		return
 	}
-	s := k.Str()
-	_, integer := ParseInt(s)
+	_, integer := encodedInt(k)
 	switch {
 	case k.Raw():
 		c.Reply.BulkString("raw")
-	case integer && !k.Text():
+	case integer:
 		c.Reply.BulkString("int")
-	case len(s) <= embeddedString:
+	case len(k.Str()) <= embeddedString:
 		c.Reply.BulkString("embstr")
 	default:
 		c.Reply.BulkString("raw")
@@ -93,8 +96,29 @@ func objectIdleTime(c *Call) {
 	}
 }
 
-func objectRefCount(c *Call) {
-	if _, ok := c.object(); ok {
-		c.Reply.Int(1)
+// encodedInt is the integer as which Redis would keep a value, if it would.
+func encodedInt(k *store.Key) (n int64, ok bool) {
+	if k.Kind() != store.String || k.Raw() || k.Text() {
+		return 0, false
 	}
+	return ParseInt(k.Str())
+}
+
+// Redis has one object for each of the small integers, whoever uses it, and
+// answers a count that stands for that.
+const (
+	sharedIntegers = 10000
+	sharedCount    = math.MaxInt32
+)
+
+func objectRefCount(c *Call) {
+	k, ok := c.object()
+	if !ok {
+		return
+	}
+	if n, ok := encodedInt(k); ok && n >= 0 && n < sharedIntegers {
+		c.Reply.Int(sharedCount)
+		return
+	}
+	c.Reply.Int(1)
 }
