@@ -61,14 +61,15 @@ type client struct {
 	quitting bool // close after what has been answered is written
 	lsn      uint64
 
-	local    bool // over loopback or a unix socket
-	created  time.Time
+	local    bool         // over loopback or a unix socket
+	created  int64        // Unix seconds
 	proto    atomic.Int32 // of sess, for those who push
 	lastUsed atomic.Int64 // Unix seconds of the last command
 	done     chan struct{}
 	doneOnce sync.Once
 	draining atomic.Bool
 	busy     atomic.Bool // within a batch
+	stuck    atomic.Bool // waits until the client reads what it was answered
 	// monitoring: the client is in MONITOR. Its own goroutine sets it.
 	monitoring atomic.Bool
 	// mark is where in w the reply to the running command begins.
@@ -112,9 +113,9 @@ const (
 )
 
 func newClient(s *Server, conn net.Conn) *client {
-	c := &client{s: s, id: s.clients.nextID(), conn: conn, created: time.Now(), done: make(chan struct{}), user: "default"}
+	c := &client{s: s, id: s.clients.nextID(), conn: conn, created: s.seconds(), done: make(chan struct{}), user: "default"}
 	c.loop, _ = conn.(*netloop.Conn)
-	c.lastUsed.Store(c.created.Unix())
+	c.lastUsed.Store(c.created)
 	c.lim.Grow = c.growQuery
 	c.r = resp.NewReader(countingReader{c}, &c.lim)
 	c.out.init(c)
@@ -196,7 +197,9 @@ func (c *client) readFailed(err error) {
 	switch {
 	case errors.As(err, &bad):
 		c.s.stats.errorReply(bad.Reply)
-		c.w.Error(bad.Reply)
+		if c.reply != replyOff {
+			c.w.Error(bad.Reply)
+		}
 		c.flush()
 	case errors.Is(err, resp.ErrQueryLimit):
 		c.s.stats.queryLimit.Add(1)
@@ -391,8 +394,11 @@ func (c *client) close() {
 }
 
 // mayBeSilent tells whether timeout does not concern the client: it listens to
-// channels, or waits for a key.
+// channels, or a command of it runs or waits for a key.
 func (c *client) mayBeSilent() bool {
+	if c.busy.Load() && !c.stuck.Load() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.shown.sub+c.shown.psub+c.shown.ssub > 0 || c.shown.blocked || c.monitoring.Load()

@@ -108,7 +108,7 @@ func (f *killFilter) matches(cl *client) bool {
 		f.addr != nil && cl.Addr() != *f.addr,
 		f.laddr != nil && showAddr(cl.conn.LocalAddr(), cl.conn.LocalAddr()) != *f.laddr,
 		f.user != "" && cl.User() != f.user,
-		f.maxAge != 0 && cl.s.seconds()-cl.created.Unix() < f.maxAge:
+		f.maxAge != 0 && cl.s.seconds()-cl.created < f.maxAge:
 		return false
 	}
 	return true

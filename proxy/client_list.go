@@ -136,7 +136,7 @@ func (c *client) appendLine(b []byte) []byte {
 	text(" laddr=", showAddr(c.conn.LocalAddr(), c.conn.LocalAddr()))
 	num(" fd=", descriptor(c.conn))
 	text(" name=", c.name)
-	num(" age=", max(0, now-c.created.Unix()))
+	num(" age=", max(0, now-c.created))
 	num(" idle=", idle)
 	b = c.appendFlags(append(b, " flags="...))
 	num(" db=", int64(sn.db))

@@ -123,4 +123,6 @@ func newRunID() string {
 	return hex.EncodeToString(b[:])
 }
 
+// seconds is the clock that the proxy counts idleness and ages by, in Unix seconds:
+// the store's, which no step of the wall clock moves.
 func (s *Server) seconds() int64 { return s.clock.NowMilli() / 1000 }

@@ -262,3 +262,14 @@ func TestBrowsersAreCutOff(t *testing.T) {
 	}
 	s.dial(t).want("EXISTS smuggled", ":0")
 }
+
+// Who wants no replies gets none for a protocol error either.
+func TestProtocolErrorUnderReplyOff(t *testing.T) {
+	c := startServer(t).dial(t)
+	if _, err := c.conn.Write([]byte("CLIENT REPLY OFF\r\n*1\r\n$abc\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.read(); got != "(closed)" {
+		t.Errorf("got %s, want the end of the connection", got)
+	}
+}

@@ -74,10 +74,13 @@ func (o *output) awaitRoom() {
 	for len(o.queue) > queueHigh && !o.closed && !o.done() {
 		o.mu.Unlock()
 		o.c.leaveLoop()
+		o.c.lastUsed.Store(o.c.s.seconds()) // timeout counts from here
+		o.c.stuck.Store(true)
 		select {
 		case <-o.room:
 		case <-o.c.done:
 		}
+		o.c.stuck.Store(false)
 		o.mu.Lock()
 	}
 }
@@ -124,7 +127,9 @@ func (o *output) put(b []byte) (n int, err error) {
 		}
 		c.leaveLoop()
 	}
+	c.stuck.Store(true)
 	m, err := c.conn.Write(b[n:])
+	c.stuck.Store(false)
 	return n + m, err
 }
 

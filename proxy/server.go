@@ -319,7 +319,7 @@ func (s *Server) closeIdle() {
 	if secs <= 0 {
 		return
 	}
-	now := time.Now().Unix()
+	now := s.seconds()
 	s.clients.each(func(c *client) {
 		if now-c.lastUsed.Load() > secs && !c.mayBeSilent() {
 			c.kill()

@@ -72,6 +72,7 @@ func (c *client) Turn() (next netloop.Verdict) {
 		}
 		yield := c.loop != nil && n >= maxTurn
 		if yield || c.w.Len() >= flushAt || len(c.forwards) >= maxForwards {
+			c.lastUsed.Store(c.s.seconds())
 			if c.flush() != nil {
 				return netloop.Ended
 			}
@@ -130,7 +131,7 @@ func (c *client) beginBatch() {
 }
 
 func (c *client) endBatch() error {
-	c.lastUsed.Store(int64(c.s.seconds()))
+	c.lastUsed.Store(c.s.seconds())
 	c.snapshot(nil)
 	err := c.flush()
 	c.busy.Store(false)
