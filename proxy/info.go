@@ -340,10 +340,15 @@ func (s *Server) infoLatchkey(t *infoText) {
 	t.int("latchkey_script_kills", scripts.Killed)
 	t.int("latchkey_script_undeclared_keys", scripts.Undeclared)
 	t.int("latchkey_script_reruns", scripts.Reruns)
-	t.int("latchkey_scripts_compiled_closures", scripts.Closures)
-	t.int("latchkey_scripts_compiled_vm", scripts.VM)
-	for _, reason := range slices.Sorted(maps.Keys(scripts.Fallbacks)) {
-		t.int("latchkey_scripts_vm_"+strings.ReplaceAll(strings.TrimLeft(reason, "_"), " ", "_"), scripts.Fallbacks[reason])
+	for _, of := range []struct {
+		name string
+		EngineCounts
+	}{{"scripts", scripts.Compiled}, {"libraries", scripts.CompiledLibraries}} {
+		t.int("latchkey_"+of.name+"_compiled_closures", of.Closures)
+		t.int("latchkey_"+of.name+"_compiled_vm", of.VM)
+		for _, reason := range slices.Sorted(maps.Keys(of.Fallbacks)) {
+			t.int("latchkey_"+of.name+"_vm_"+strings.ReplaceAll(strings.TrimLeft(reason, "_"), " ", "_"), of.Fallbacks[reason])
+		}
 	}
 	if log, ok := s.opt.EffectLog.(interface{ LSN() uint64 }); ok {
 		t.int("latchkey_lsn", int64(log.LSN()))

@@ -206,7 +206,11 @@ func TestHumanBytes(t *testing.T) {
 func TestInfoOfTheRooms(t *testing.T) {
 	c := startServerWith(t, Options{
 		Scripts: func() ScriptStats {
-			return ScriptStats{Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Undeclared: 8, Reruns: 7, Closures: 10, VM: 11, Fallbacks: map[string]int64{"coroutine": 12, "_G": 13, "switched off": 14}}
+			return ScriptStats{
+				Cached: 1, CachedBytes: 2048, Evicted: 3, Long: 4, Rollbacks: 5, Killed: 6, Undeclared: 8, Reruns: 7,
+				Compiled:          EngineCounts{10, 11, map[string]int64{"coroutine": 12, "_G": 13, "switched off": 14}},
+				CompiledLibraries: EngineCounts{15, 16, map[string]int64{"loadstring": 17}},
+			}
 		},
 		ScriptTally: func() []ScriptCounts { return []ScriptCounts{{"abc", 1, 2, 3, 4}, {"a:b", 0, 0, 0, 1}} },
 		Modules: func() []Module {
@@ -215,25 +219,28 @@ func TestInfoOfTheRooms(t *testing.T) {
 	}).dial(t)
 	text := c.text("INFO", "memory", "modules", "latchkey", "scriptstats")
 	for name, want := range map[string]string{
-		"number_of_cached_scripts":           "1",
-		"used_memory_scripts_eval":           "2048",
-		"used_memory_scripts":                "2048",
-		"used_memory_scripts_human":          "2.00K",
-		"latchkey_scripts_evicted":           "3",
-		"latchkey_scripts_running_long":      "4",
-		"latchkey_script_rollbacks":          "5",
-		"latchkey_script_kills":              "6",
-		"latchkey_script_undeclared_keys":    "8",
-		"latchkey_script_reruns":             "7",
-		"latchkey_scripts_compiled_closures": "10",
-		"latchkey_scripts_compiled_vm":       "11",
-		"latchkey_scripts_vm_coroutine":      "12",
-		"latchkey_scripts_vm_G":              "13",
-		"latchkey_scripts_vm_switched_off":   "14",
-		"script_abc":                         "undeclared_keys=1,reruns=2,rollbacks=3,kills=4",
-		"script_a_b":                         "undeclared_keys=0,reruns=0,rollbacks=0,kills=1",
-		"module":                             "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
-		"latchkey_module_limiter":            "calls=9,errors=3,traps=1,running=2,instances=4,memory=65536,waiting=0,timers=0,queued=0,delivered=0,dropped=0,disabled=0",
+		"number_of_cached_scripts":             "1",
+		"used_memory_scripts_eval":             "2048",
+		"used_memory_scripts":                  "2048",
+		"used_memory_scripts_human":            "2.00K",
+		"latchkey_scripts_evicted":             "3",
+		"latchkey_scripts_running_long":        "4",
+		"latchkey_script_rollbacks":            "5",
+		"latchkey_script_kills":                "6",
+		"latchkey_script_undeclared_keys":      "8",
+		"latchkey_script_reruns":               "7",
+		"latchkey_scripts_compiled_closures":   "10",
+		"latchkey_scripts_compiled_vm":         "11",
+		"latchkey_scripts_vm_coroutine":        "12",
+		"latchkey_scripts_vm_G":                "13",
+		"latchkey_scripts_vm_switched_off":     "14",
+		"latchkey_libraries_compiled_closures": "15",
+		"latchkey_libraries_compiled_vm":       "16",
+		"latchkey_libraries_vm_loadstring":     "17",
+		"script_abc":                           "undeclared_keys=1,reruns=2,rollbacks=3,kills=4",
+		"script_a_b":                           "undeclared_keys=0,reruns=0,rollbacks=0,kills=1",
+		"module":                               "name=limiter,ver=2,api=1,filters=0,usedby=[],using=[],options=[]",
+		"latchkey_module_limiter":              "calls=9,errors=3,traps=1,running=2,instances=4,memory=65536,waiting=0,timers=0,queued=0,delivered=0,dropped=0,disabled=0",
 	} {
 		if got := infoField(t, text, name); got != want {
 			t.Errorf("INFO says %s:%s, want %s", name, got, want)

@@ -61,15 +61,20 @@ type ScriptStats struct {
 	Killed       int64 // ended from outside or by a limit
 	Undeclared   int64 // keys reached without having been declared
 	Reruns       int64 // begun anew because such a key was held
-	// Closures and VM count the sources compiled for each engine, Fallbacks those
-	// of VM by the reason why they did not get the faster one.
-	Closures, VM int64
-	Fallbacks    map[string]int64
+	// Compiled counts the sources of scripts, CompiledLibraries those of functions.
+	Compiled, CompiledLibraries EngineCounts
 	// File is where loaded scripts are kept for the next start, empty if they are
 	// not, and FileErr why the newest are not in it.
 	File      string
 	FileBytes int64
 	FileErr   error
+}
+
+// EngineCounts counts sources by the engine that they were compiled for.
+type EngineCounts struct {
+	Closures, VM int64
+	// Fallbacks counts those of VM by the reason why they did not get the faster one.
+	Fallbacks map[string]int64
 }
 
 // ScriptCounts are those of one script, by its SHA1 or the name of a function.

@@ -1,5 +1,5 @@
 // Package scripting runs Lua scripts the way Redis does, inside a transaction
-// of the caller's: EVAL, EVALSHA and the SCRIPT family, and later functions.
+// of the caller's: EVAL, EVALSHA and the SCRIPT family, FCALL and the FUNCTION family.
 //
 // An [Engine] compiles sources once ([Engine.Compile], bounded before any key is
 // locked), keeps them in a bounded [Cache], and runs a [Script] on one of its
@@ -21,7 +21,8 @@
 //
 // Two engines run scripts. Package closure takes those it covers, which are all but
 // those with coroutines, load, loadstring or _G; gopher-lua's virtual machine takes
-// the others, functions, and everything after SetSecondEngine(false). What is not guaranteed: the
+// the others, and everything that is compiled after SetSecondEngine(false). A library of
+// functions is one source to them. What is not guaranteed: the
 // machine's tables differ from Lua's in the order of pairs and in the length
 // operator on tables with holes.
 //

@@ -242,13 +242,8 @@ func KilledBy(text string) error { return &killed{text} }
 // was described to out. A Reply that panics because it has grown too large
 // (command.TooLarge) ends the script as an uncaught error does.
 func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
-	if s.program != nil {
-		if !e.second.off.Load() {
-			return e.runSecond(s, inv, out)
-		}
-		if err := e.vmCode(s); err != nil {
-			return &Failure{Uncaught, "ERR Error compiling script (new function): " + err.Error()}
-		}
+	if e.onSecond(s) {
+		return e.runSecond(s, inv, out)
 	}
 	st := e.take(inv)
 	st.begin(s, inv)

@@ -12,6 +12,7 @@ import (
 // prepare compiles the source of an EVAL, which nobody should have to wait for.
 func (r *Runner) prepare(c *command.Call) {
 	if s, _ := r.source(c.Args[1]); s != nil {
+		r.engine.Ready(s)
 		c.Prepared, c.Lengthy = s, s.Lengthy()
 	}
 }
@@ -24,6 +25,7 @@ func (r *Runner) prepareCached(c *command.Call) {
 		m.script = r.cached(c.Args[1])
 	}
 	if s := m.script; s != nil {
+		r.engine.Ready(s)
 		c.Prepared, c.Lengthy = s, s.Lengthy()
 	}
 }

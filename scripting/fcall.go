@@ -11,9 +11,10 @@ func (r *Runner) fcall(c *command.Call)   { r.callNamed(c, false) }
 func (r *Runner) fcallRO(c *command.Call) { r.callNamed(c, true) }
 
 // prepareCall has the transaction of a function that was lengthy lately lock its
-// keys at once. Which function it is the transaction decides.
+// keys at once, and what its engine needs be made. Which function it is the transaction decides.
 func (r *Runner) prepareCall(c *command.Call) {
 	if f := r.libraries.committed.Load().find(c.Args[1]); f != nil {
+		r.engine.Ready(f.Library.Body)
 		c.Lengthy = f.Lengthy()
 	}
 }

@@ -14,6 +14,13 @@ import (
 // libSource is the source of a library.
 func libSource(name, body string) string { return "#!lua name=" + name + "\n" + body }
 
+// onBothEngines runs a test of functions on each engine.
+func onBothEngines(t *testing.T, test func(t *testing.T, o Options)) {
+	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
+		t.Run(engine, func(t *testing.T) { test(t, Options{Version: "7.0.15", VMOnly: vmOnly}) })
+	}
+}
+
 func (c *client) load(name, body string) {
 	c.r.t.Helper()
 	c.expect("$"+strconv.Itoa(len(name))+" "+name, "FUNCTION", "LOAD", "REPLACE", libSource(name, body))
@@ -21,9 +28,11 @@ func (c *client) load(name, body string) {
 
 // TestFunctionsSameAsRedis asks redis-server and a store of ours the same.
 // proxy/testdata/functions.transcript has the family over the wire.
-func TestFunctionsSameAsRedis(t *testing.T) {
+func TestFunctionsSameAsRedis(t *testing.T) { onBothEngines(t, testFunctionsSameAsRedis) }
+
+func testFunctionsSameAsRedis(t *testing.T, o Options) {
 	redis := startRedis(t)
-	c := newRoom(t, Settings{}).client()
+	c := newRoomOn(t, Settings{}, store.Options{}, o).client()
 	const fn = "function() return 1 end"
 	var ask [][]string
 	load := func(sources ...string) {
@@ -75,17 +84,49 @@ func TestFunctionsSameAsRedis(t *testing.T) {
 		redis.register_function('later', function() lib.register_function('a', function() end) end)
 		redis.register_function('poison', function() lib.redis = redis end)
 		redis.register_function('call_of_load', function() return lib.call('ping') end)
-		redis.register_function('globals', function() local mt = getmetatable(_G) mt.__index.redis = 1 end)
 		redis.register_function('types', function() return {type(redis.breakpoint), type(redis.debug), type(redis.replicate_commands), type(redis.set_repl), type(redis.sha1hex), type(redis.nosuch)} end)
 		redis.register_function('nested', function() return redis.call('fcall', 'keys', 0) end)
 		redis.register_function('version', function() return redis.REDIS_VERSION end)
-		redis.register_function('loaded', function() return loadstring('return redis.sha1hex("hi")')() end)
-		redis.register_function('bad_load', function() return loadstring('return keys')() end)
 		redis.register_function('resp', function() redis.setresp(3) return redis.call('get', 'none') == nil end)
-		redis.register_function('host', redis.log)`))
+		redis.register_function('held', function() return {type(lib), type(lib.log), lib.LOG_WARNING, type(getmetatable(lib)), pcall(lib.log)} end)
+		redis.register_function('held_walk', function() local n = {} for k, v in pairs(lib) do n[#n + 1] = k .. type(v) end table.sort(n) return n end)
+		redis.register_function('held_raw', function() return rawget(lib, 'call') or rawset(lib, 'x', 1) end)
+		redis.register_function('held_meta', function() return setmetatable(lib, {}) end)
+		redis.register_function('nil_field', function() return lib.nosuch end)
+		redis.register_function('odd_field', function() return lib[{}] end)
+		redis.register_function('trace', function() local function g() error('deep', 2) end g() end)
+		redis.register_function('vararg', function(...) return {select('#', ...), type((...))} end)
+		redis.register_function('tail', function(keys, args) return tostring(#keys) end)
+		redis.register_function('index_nil', function(keys) return keys.x.y end)
+		redis.register_function('host', redis.log)`),
+		libSource("machine", `redis.register_function('globals', function() local mt = getmetatable(_G) mt.__index.redis = 1 end)
+		redis.register_function('loaded', function() return loadstring('return redis.sha1hex("hi")')() end)
+		redis.register_function('bad_load', function() return loadstring('return keys')() end)`),
+		libSource("own", `local n, made = 0, {}
+		local function add(x) n = n + x made[#made + 1] = x return n end
+		add(1) add(2)
+		local function factory(k) local c = 0 return function() c = c + k return c end end
+		local by2, by3 = factory(2), factory(3)
+		by2()
+		redis.register_function('own', function() return {n, #made, by2(), by3(), by2()} end)
+		local function name(s) return 'own' .. s end
+		for i = 1, 3 do redis.register_function(name(i), function() i = i + 1 return i end) end
+		local o = {x = 1} function o:get() return self.x end
+		redis.register_function{callback = function() return o:get() + o.get(o) end, function_name = ('own' .. o:get()):rep(2)}`),
+		libSource("bad1", "local function f() return redis.call('ping') end f()"),
+		libSource("bad2", "local function f() return KEYS end f()"),
+		libSource("bad3", "local function f() return type(1) end f()"),
+		libSource("bad4", "local function f() x = 1 end f()"),
+		libSource("bad5", "local t = {} t.x.y = 1"),
+		libSource("bad6", "local function f(n) if n == 0 then return redis.nosuch end return f(n - 1) end f(3)"),
+		libSource("bad7", "local f = function() redis.register_function('bad', function() end) end f() f()"),
+		libSource("bad8", "redis.register_function('bad', function() end, nil)"),
+		libSource("bad9", "return redis[1]"),
+		libSource("bad10", "return redis[{}]"))
 	for _, name := range []string{
 		"shared", "SHARED", "raise", "raise_table", "unknown", "returned", "global", "assign", "register", "later", "poison", "call_of_load",
-		"globals", "types", "nested", "version", "loaded", "bad_load", "resp", "host", "none",
+		"types", "nested", "version", "resp", "host", "none", "held", "held_walk", "held_raw", "held_meta", "nil_field", "odd_field",
+		"trace", "vararg", "tail", "index_nil", "globals", "loaded", "bad_load", "own", "own1", "own2", "own3", "own1own1",
 	} {
 		ask = append(ask, []string{"FCALL", name, "0"}, []string{"FCALL_RO", name, "0"})
 	}
@@ -177,8 +218,10 @@ func TestFunctionsSameAsRedis(t *testing.T) {
 // TestFunctionsLeaveNothing: whatever a call does to its library, the next sees
 // the library as it was loaded, whichever state it meets and whether the library
 // is kept or made anew.
-func TestFunctionsLeaveNothing(t *testing.T) {
-	r := newRoom(t, Settings{})
+func TestFunctionsLeaveNothing(t *testing.T) { onBothEngines(t, testFunctionsLeaveNothing) }
+
+func testFunctionsLeaveNothing(t *testing.T, o Options) {
+	r := newRoomOn(t, Settings{}, store.Options{}, o)
 	c := r.client()
 	c.load("counter", `local n, t, u = 0, {}, {v = {}}
 		local function bump() n = n + 1 return n end
@@ -223,8 +266,10 @@ func TestFunctionsLeaveNothing(t *testing.T) {
 
 // TestReplacedLibrariesAreSeen: a state that has kept a library does not call the
 // old one.
-func TestReplacedLibrariesAreSeen(t *testing.T) {
-	r := newRoom(t, Settings{})
+func TestReplacedLibrariesAreSeen(t *testing.T) { onBothEngines(t, testReplacedLibrariesAreSeen) }
+
+func testReplacedLibrariesAreSeen(t *testing.T, o Options) {
+	r := newRoomOn(t, Settings{}, store.Options{}, o)
 	c := r.client()
 	for i := range 20 {
 		c.load("l", fmt.Sprintf("redis.register_function('f', function() return %d end)", i))
@@ -238,8 +283,10 @@ func TestReplacedLibrariesAreSeen(t *testing.T) {
 
 // TestBodyIsOnTheHouse: what a call may use does not depend on whether its state
 // has the library already.
-func TestBodyIsOnTheHouse(t *testing.T) {
-	r := newRoom(t, Settings{})
+func TestBodyIsOnTheHouse(t *testing.T) { onBothEngines(t, testBodyIsOnTheHouse) }
+
+func testBodyIsOnTheHouse(t *testing.T, o Options) {
+	r := newRoomOn(t, Settings{}, store.Options{}, o)
 	c := r.client()
 	c.load("l", "local n = 0 for i = 1, 20000 do n = n + 1 end redis.register_function('f', function() n = n + 1 return n end)")
 	r.runner.Set(Settings{Limits: Limits{Instructions: 10_000}})
@@ -248,8 +295,10 @@ func TestBodyIsOnTheHouse(t *testing.T) {
 	}
 }
 
-func TestFunctionErrorsRollBack(t *testing.T) {
-	r := newRoom(t, Settings{})
+func TestFunctionErrorsRollBack(t *testing.T) { onBothEngines(t, testFunctionErrorsRollBack) }
+
+func testFunctionErrorsRollBack(t *testing.T, o Options) {
+	r := newRoomOn(t, Settings{}, store.Options{}, o)
 	c := r.client()
 	c.load("l", "redis.register_function('f', function(keys) redis.call('set', keys[1], '1') error('stop') end)")
 	c.expect("-ERR user_function:2: stop script: f, on @user_function:2.", "FCALL", "f", "1", "k")
@@ -259,8 +308,10 @@ func TestFunctionErrorsRollBack(t *testing.T) {
 	}
 }
 
-func TestFunctionKillAndStats(t *testing.T) {
-	r := newRoom(t, Settings{})
+func TestFunctionKillAndStats(t *testing.T) { onBothEngines(t, testFunctionKillAndStats) }
+
+func testFunctionKillAndStats(t *testing.T, o Options) {
+	r := newRoomOn(t, Settings{}, store.Options{}, o)
 	c := r.client()
 	c.load("l", "redis.register_function('slow', function(keys) redis.call('set', keys[1], '1') while true do end end)")
 	done := make(chan string)
@@ -291,9 +342,11 @@ func TestFunctionKillAndStats(t *testing.T) {
 }
 
 // TestFunctionEffects: what a log replays makes the same libraries.
-func TestFunctionEffects(t *testing.T) {
+func TestFunctionEffects(t *testing.T) { onBothEngines(t, testFunctionEffects) }
+
+func testFunctionEffects(t *testing.T, o Options) {
 	log := &store.MemoryLog{Keep: true}
-	r := newRoomOn(t, Settings{}, store.Options{Log: log}, Options{Version: "7.0.15"})
+	r := newRoomOn(t, Settings{}, store.Options{Log: log}, o)
 	c := r.client()
 	c.load("a", "redis.register_function('f', function() return 'a' end)")
 	c.load("b", "redis.register_function('g', function() return 'b' end)")
@@ -305,7 +358,7 @@ func TestFunctionEffects(t *testing.T) {
 		t.Errorf("a second RESTORE answered %q", got)
 	}
 	var names []string
-	replica := newRoom(t, Settings{}).client()
+	replica := newRoomOn(t, Settings{}, store.Options{}, o).client()
 	for _, record := range log.Records() {
 		for _, args := range respCommands(t, record) {
 			names = append(names, strings.Join(args[:2], " "))
@@ -370,9 +423,11 @@ func (l *failingLog) Append(effects []store.Effect) (uint64, error) {
 }
 
 // TestFunctionsAreUndone: what the log did not take has not happened.
-func TestFunctionsAreUndone(t *testing.T) {
+func TestFunctionsAreUndone(t *testing.T) { onBothEngines(t, testFunctionsAreUndone) }
+
+func testFunctionsAreUndone(t *testing.T, o Options) {
 	log := &failingLog{}
-	r := newRoomOn(t, Settings{}, store.Options{Log: log}, Options{Version: "7.0.15"})
+	r := newRoomOn(t, Settings{}, store.Options{Log: log}, o)
 	c := r.client()
 	c.load("a", "redis.register_function('f', function() return 'a' end)")
 	payload := bulk(c.do("FUNCTION", "DUMP"))

@@ -84,7 +84,11 @@ func baseGetMetatable(L *lua.LState) int {
 		case v == st.env:
 			L.Push(st.globalsMeta)
 		case behind(L, v) != v:
-			L.Push(lua.LNil)
+			if behind(L, v).Metatable != lua.LNil { // what a library's body has for redis
+				L.Push(st.globalsMeta)
+			} else {
+				L.Push(lua.LNil)
+			}
 		default:
 			mt, ok := v.Metatable.(*lua.LTable)
 			if !ok {

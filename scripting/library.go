@@ -49,6 +49,7 @@ type Function struct {
 	Described   bool
 	Flags       Flags
 	Library     *Library
+	key         string // the name in lower case
 
 	command.Hint
 }
@@ -128,19 +129,24 @@ func (e *Engine) NewLibrary(src []byte, inv *Invocation, bounds LibraryBounds) (
 	if limit := e.maxSrc.Load(); len(src) > int(limit) {
 		return nil, fmt.Errorf("ERR Error compiling function: the library is longer than %d bytes (lua-max-script-bytes)", limit)
 	}
-	script := &Script{SHA: SumSHA1(src), Source: source, Flags: HasShebang}
-	if script.proto, _, err = e.compileSource(body, functionChunk); err != nil {
+	script := &Script{SHA: SumSHA1(src), Source: source, Flags: HasShebang, library: true}
+	if err := e.compile(script, body); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling function: %s", err)
 	}
 	lib := &Library{Name: name, Source: source, Body: script}
 	lib.size = libraryOverhead + len(source)*(1+codeFactor)
-	if err := e.register(lib, inv, bounds); err != nil {
+	ld := newLoading(lib)
+	ld.fresh, ld.bounds = true, bounds
+	if err := e.register(ld, inv); err != nil {
 		return nil, err
 	}
 	if len(lib.Functions) == 0 {
 		return nil, errors.New("ERR No functions registered")
 	}
 	lib.frozen, lib.plainArgs = analyse(body)
+	for _, f := range lib.Functions {
+		f.key = foldName(f.Name)
+	}
 	return lib, nil
 }
 

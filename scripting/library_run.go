@@ -9,48 +9,30 @@ import (
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// A state keeps what frozen libraries have made, within these bounds.
-const (
-	maxInstances     = 64
-	maxInstanceBytes = 8 << 20
-)
-
-// instance is what a library's body has made on one state.
-type instance struct {
-	callbacks map[string]*lua.LFunction // by the name in lower case
-	bytes     int64
-}
-
-// instances are the frozen libraries of one state.
-type instances struct {
-	of         map[*Library]instance
-	bytes      int64
-	generation uint64 // of the engine, when they were made
-}
-
-// ForgetLibraries has every state drop what it keeps of libraries: some were
-// replaced or deleted.
-func (e *Engine) ForgetLibraries() { e.generation.Add(1) }
-
 // Call runs a function as Run runs a script. Its keys and arguments are the
 // callback's, there are no KEYS and ARGV.
 func (e *Engine) Call(f *Function, inv *Invocation, out command.Reply) error {
+	body := f.Library.Body
+	if e.onSecond(body) {
+		return e.callSecond(f, inv, out)
+	}
 	st := e.take(inv)
-	st.reset(f.Library.Body, inv)
+	st.reset(body, inv)
 	st.run.function = f
 	err := st.protected(func() { st.callFunction(f) })
 	return e.finish(st, err, out)
 }
 
-// register runs the body of a library that is being made.
-func (e *Engine) register(lib *Library, inv *Invocation, bounds LibraryBounds) error {
-	st := e.take(inv)
-	st.reset(lib.Body, inv)
-	r := &st.run
-	r.unnamed = true
-	err := st.protected(func() { st.runBody(&loading{lib: lib, fresh: true, bounds: bounds}) })
-	timedOut := r.Stop == budget.ErrTime
-	e.give(st, err)
+// register runs the body of a library that is being made. The error's text is the
+// reply, unless it is one of LongRunning's or Gone.
+func (e *Engine) register(ld *loading, inv *Invocation) error {
+	var err error
+	var timedOut bool
+	if ld.lib.Body.program != nil {
+		timedOut, err = e.loadSecond(ld, inv)
+	} else {
+		timedOut, err = e.loadVM(ld, inv)
+	}
 	var f *Failure
 	switch {
 	case err == nil:
@@ -63,12 +45,28 @@ func (e *Engine) register(lib *Library, inv *Invocation, bounds LibraryBounds) e
 	return errors.New("ERR Error registering functions: " + f.Reply)
 }
 
+// loadVM runs a library's body on the virtual machine.
+func (e *Engine) loadVM(ld *loading, inv *Invocation) (timedOut bool, err error) {
+	st := e.take(inv)
+	st.reset(ld.lib.Body, inv)
+	r := &st.run
+	r.unnamed = true
+	err = st.protected(func() { st.runBody(ld) })
+	timedOut = r.Stop == budget.ErrTime
+	e.give(st, err)
+	return timedOut, err
+}
+
 // callFunction leaves what the function returns on the stack.
 func (st *state) callFunction(f *Function) {
-	callback := st.callback(f)
-	st.enter(functionRealm)
 	r, L := &st.run, st.L
-	L.Push(callback)
+	callback, err := st.kept.callback(r.engine, f, &r.Account, r.inv.Limits, st.runBody)
+	if err != nil {
+		r.Stop = err
+		return
+	}
+	st.enter(functionRealm)
+	L.Push((*lua.LFunction)(callback.Pointer()))
 	keys, args := st.keys, st.argv
 	if !f.Library.plainArgs {
 		keys, args = L.CreateTable(len(r.inv.Keys), 0), L.CreateTable(len(r.inv.Args), 0)
@@ -78,50 +76,9 @@ func (st *state) callFunction(f *Function) {
 	L.Call(2, 1)
 }
 
-// callback is the function to call. Unless the state has it from an earlier call
-// which cannot have changed it, the library's body runs anew. That is on the
-// house: how many instructions and bytes a call may take must not depend on the
-// state it met. FUNCTION LOAD has bounded them.
-func (st *state) callback(f *Function) *lua.LFunction {
-	kept, r := &st.kept, &st.run
-	if now := r.engine.generation.Load(); kept.generation != now {
-		*kept = instances{generation: now}
-	}
-	key := foldName(f.Name)
-	if in, ok := kept.of[f.Library]; ok {
-		return in.callbacks[key]
-	}
-	limits := r.inv.Limits
-	r.Reopen(Limits{Memory: max(limits.Memory, budget.DefaultMemory), Time: limits.Time})
-	ld := &loading{lib: f.Library, callbacks: make(map[string]*lua.LFunction, len(f.Library.Functions))}
-	st.runBody(ld)
-	in := instance{ld.callbacks, r.Mem}
-	r.Reopen(limits)
-	if f.Library.frozen && in.bytes <= maxInstanceBytes {
-		if len(kept.of) == maxInstances || kept.bytes+in.bytes > maxInstanceBytes {
-			kept.of, kept.bytes = nil, 0
-		}
-		if kept.of == nil {
-			kept.of = map[*Library]instance{}
-		}
-		kept.of[f.Library] = in
-		kept.bytes += in.bytes
-	}
-	callback := in.callbacks[key]
-	if callback == nil {
-		// What a body registers must not depend on anything, and nothing is there
-		// that it could depend on but the address in the text of a table.
-		raise(st.L, 0, "library "+f.Library.Name+" does not register "+f.Name+" any more")
-	}
-	return callback
-}
-
 // runBody runs a library's main chunk in a realm where redis.register_function
 // is all there is.
 func (st *state) runBody(ld *loading) {
-	if ld.callbacks == nil {
-		ld.callbacks = map[string]*lua.LFunction{}
-	}
 	st.enter(loadRealm)
 	st.run.loading = ld
 	st.L.Push(st.L.NewFunctionFromProto(ld.lib.Body.proto))

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/closure"
+	"github.com/latchkey-proxy/latchkey/scripting/value"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -16,27 +18,30 @@ import (
 // others, and all when it is switched off, run on the virtual machine. Which one
 // is decided for the whole script before its first effect.
 
-// second is the second engine, and the count of who runs where.
+// second is the second engine.
 type second struct {
 	world    *closure.World
 	off      atomic.Bool
 	machines sync.Pool // of *worker
 
-	compiled atomic.Int64
-	vm       atomic.Int64
-	mu       sync.Mutex
-	reasons  map[string]int64
+	mu        sync.Mutex // of what follows
+	scripts   EngineCounts
+	libraries EngineCounts
 }
 
 // worker is a machine of the second engine with what a run hands to it.
 type worker struct {
-	machine *closure.Machine
-	in      closure.Input
-	engine  *Engine
-	script  *Script
+	machine  *closure.Machine
+	in       closure.Input
+	engine   *Engine
+	script   *Script
+	function *Function // nil for scripts and bodies of libraries
+	kept     instances
 }
 
-func (w *worker) log(at slog.Level, text string) { w.engine.log(w.script.SHA.String(), at, text) }
+func (w *worker) name() string { return nameOf(w.script, w.function) }
+
+func (w *worker) log(at slog.Level, text string) { w.engine.log(w.name(), at, text) }
 
 // line is where the script is.
 func (w *worker) line() int {
@@ -45,7 +50,6 @@ func (w *worker) line() int {
 }
 
 func (e *Engine) openSecond() {
-	e.second.reasons = map[string]int64{}
 	e.second.world = closure.NewWorld(closure.Options{
 		Version: e.opts.Version, Number: e.version,
 		Clock: func() float64 { return e.opts.Now().Sub(e.born).Seconds() },
@@ -54,73 +58,113 @@ func (e *Engine) openSecond() {
 	e.SetSecondEngine(!e.opts.VMOnly)
 }
 
-// SetSecondEngine switches the second engine on or off, for runs that begin from now on.
+// SetSecondEngine switches the second engine on or off. Sources are compiled
+// accordingly from now on. Of what is compiled, runs that begin from now on go by
+// it, once Ready was called for it.
 func (e *Engine) SetSecondEngine(on bool) { e.second.off.Store(!on) }
 
-// EngineStats tells which engine scripts were compiled for.
-type EngineStats struct {
-	// Closures and VM count sources compiled for the second engine and for the
-	// virtual machine, since the start.
+// EngineCounts counts sources compiled since the start.
+type EngineCounts struct {
+	// Closures are those for the second engine, VM those for the virtual machine.
 	Closures, VM int64
 	// Fallbacks counts those of VM by what the second engine does not cover:
 	// "coroutine", "loadstring", or "switched off".
 	Fallbacks map[string]int64
 }
 
+func (c *EngineCounts) count(reason string) {
+	if reason == "" {
+		c.Closures++
+		return
+	}
+	c.VM++
+	if c.Fallbacks == nil {
+		c.Fallbacks = map[string]int64{}
+	}
+	c.Fallbacks[reason]++
+}
+
+func (c *EngineCounts) clone() EngineCounts {
+	return EngineCounts{c.Closures, c.VM, maps.Clone(c.Fallbacks)}
+}
+
+// EngineStats tells which engine sources were compiled for: scripts, and libraries
+// of functions.
+type EngineStats struct{ Scripts, Libraries EngineCounts }
+
 // EngineStats returns the present numbers.
 func (e *Engine) EngineStats() EngineStats {
 	s := &e.second
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return EngineStats{s.compiled.Load(), s.vm.Load(), maps.Clone(s.reasons)}
+	return EngineStats{s.scripts.clone(), s.libraries.clone()}
 }
 
-func (s *second) fallback(reason string) {
-	s.vm.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reasons[reason]++
-}
-
-// compileSecond makes the program of a script's tree; nil, and the reason, when
-// the virtual machine must run it.
-func (e *Engine) compileSecond(tree chunkTree) (p *closure.Program, reason string) {
+// compileSecond makes the program of a tree; nil, and the reason, when the virtual
+// machine must run it.
+func (e *Engine) compileSecond(s *Script, tree chunkTree) (p *closure.Program, reason string) {
+	world, counts := e.second.world, &e.second.scripts
+	compile := world.Compile
+	if s.library {
+		compile, counts = world.CompileLibrary, &e.second.libraries
+	}
 	if e.second.off.Load() {
 		reason = "switched off"
 	} else {
-		p, reason = e.second.world.Compile(tree.stmts)
+		p, reason = compile(tree.stmts)
 	}
-	if p == nil {
-		e.second.fallback(reason)
-		return nil, reason
-	}
-	e.second.compiled.Add(1)
-	return p, ""
+	e.second.mu.Lock()
+	counts.count(reason)
+	e.second.mu.Unlock()
+	return p, reason
 }
 
-// vmCode is the code of a script for the virtual machine: one that the second
-// engine covers gets it when that is switched off.
-func (e *Engine) vmCode(s *Script) error {
+// Ready compiles s for the virtual machine if that is to run it and has no code of
+// it yet: the second engine was switched off since. It may take long. To be called
+// before a transaction takes its locks; without it the second engine goes on
+// running s, as it does when the virtual machine refuses the source.
+func (e *Engine) Ready(s *Script) {
+	if e.second.off.Load() {
+		e.compileBoth(s)
+	}
+}
+
+func (e *Engine) compileBoth(s *Script) {
+	if s.program == nil {
+		return
+	}
 	s.once.Do(func() {
-		if s.proto != nil {
+		body, err := s.body()
+		if err != nil {
 			return
 		}
-		body, err := s.shebang()
-		if err == nil {
-			s.proto, s.argsEscape, err = e.compileSource(body, scriptChunk)
+		if s.proto, s.argsEscape, err = e.compileSource(body, s.chunk()); err == nil {
+			s.both.Store(true)
 		}
-		s.vmErr = err
 	})
-	return s.vmErr
 }
 
-// runSecond is Run on the second engine.
-func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error {
+// body is what is compiled of the source.
+func (s *Script) body() (body string, err error) {
+	if s.library {
+		_, body, err = libraryHead(s.Source)
+		return body, err
+	}
+	return (&Script{Source: s.Source}).shebang()
+}
+
+// onSecond tells whether the second engine runs s.
+func (e *Engine) onSecond(s *Script) bool {
+	return s.program != nil && !(e.second.off.Load() && s.both.Load())
+}
+
+// worker gets a machine of the second engine for a run.
+func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 	w, _ := e.second.machines.Get().(*worker)
 	if w == nil {
 		w = &worker{machine: closure.NewMachine(e.second.world), engine: e}
 	}
-	w.script = s
+	w.script, w.function = s, f
 	in := &w.in
 	in.Terms = e.terms(inv, 0)
 	in.Keys, in.Args, in.Caller = inv.Keys, inv.Args, inv.Caller
@@ -132,33 +176,84 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 	if inv.Trace {
 		inv.line = w.line
 	}
-	reusable, err := w.machine.Run(s.program, in, out)
+	return w
+}
+
+// done gives the machine of a run back, unless it must not be used again.
+func (w *worker) done(inv *Invocation, reusable bool) {
 	inv.Used = w.machine.Used()
-	if err != nil {
-		err = w.failure(s, inv, err)
-	}
 	if reusable {
-		w.in, w.script = closure.Input{}, nil
-		e.second.machines.Put(w)
+		w.in, w.script, w.function = closure.Input{}, nil, nil
+		w.engine.second.machines.Put(w)
 	}
+}
+
+// runSecond is Run on the second engine.
+func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error {
+	w := e.worker(s, nil, inv)
+	reusable, err := w.machine.Run(s.program, &w.in, out)
+	if err != nil {
+		err = w.failure(inv, err)
+	}
+	w.done(inv, reusable)
 	return err
 }
 
+// callSecond is Call on the second engine.
+func (e *Engine) callSecond(f *Function, inv *Invocation, out command.Reply) error {
+	w := e.worker(f.Library.Body, f, inv)
+	reusable, err := w.machine.Call(w.callback, f.Library.plainArgs, &w.in, out)
+	if err != nil {
+		err = w.failure(inv, err)
+	}
+	w.done(inv, reusable)
+	return err
+}
+
+// callback finds the function that is called.
+func (w *worker) callback() (value.Value, error) {
+	return w.kept.callback(w.engine, w.function, &w.machine.Account, w.in.Terms.Limits, func(ld *loading) {
+		w.machine.Body(w.script.program, closure.Loader{Register: ld.add, Flag: namedFlag, Again: true})
+	})
+}
+
+// loadSecond runs a library's body on the second engine.
+func (e *Engine) loadSecond(ld *loading, inv *Invocation) (timedOut bool, err error) {
+	body := ld.lib.Body
+	w := e.worker(body, nil, inv)
+	reusable, err := w.machine.Load(body.program, &w.in, closure.Loader{Register: ld.add, Flag: namedFlag})
+	timedOut = err == budget.ErrTime
+	if err != nil {
+		err = w.failed(inv, err, "")
+	}
+	w.done(inv, reusable)
+	return timedOut, err
+}
+
 // failure turns how a script ended into Run's error.
-func (w *worker) failure(s *Script, inv *Invocation, err error) error {
+func (w *worker) failure(inv *Invocation, err error) error {
+	source, line := w.machine.Stopped()
 	var e *closure.Error
 	if errors.As(err, &e) {
-		inv.Told = e.Told
-		switch {
-		case e.Returned:
-			return &Failure{Returned, e.Text}
-		case e.Broken:
-			return &Failure{Broken, e.Text}
-		}
-		return &Failure{Uncaught, e.Text + place(s.SHA.String(), e.Source, e.Line)}
+		source, line = e.Source, e.Line
 	}
-	source, line := w.machine.Stopped()
-	return stopped(err, place(s.SHA.String(), source, line))
+	return w.failed(inv, err, place(w.name(), source, line))
+}
+
+// failed is failure with the words that name the place.
+func (w *worker) failed(inv *Invocation, err error, trailer string) error {
+	var e *closure.Error
+	if !errors.As(err, &e) {
+		return stopped(err, trailer)
+	}
+	inv.Told = e.Told
+	switch {
+	case e.Returned:
+		return &Failure{Returned, e.Text}
+	case e.Broken:
+		return &Failure{Broken, e.Text}
+	}
+	return &Failure{Uncaught, e.Text + trailer}
 }
 
 // place names a script or function and a line of it, after the text of an error.

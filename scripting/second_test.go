@@ -56,7 +56,7 @@ func TestEngineStats(t *testing.T) {
 			t.Errorf("%s: %s", src, got)
 		}
 	}
-	s := e.EngineStats()
+	s := e.EngineStats().Scripts
 	if s.Closures != 2 || s.VM != 3 || s.Fallbacks["coroutine"] != 1 || s.Fallbacks["loadstring"] != 1 || s.Fallbacks["_G"] != 1 {
 		t.Errorf("counts are %+v", s)
 	}
@@ -76,11 +76,15 @@ func TestEngineStats(t *testing.T) {
 		t.Errorf("the second engine answers %q", got)
 	}
 	e.SetSecondEngine(false)
+	if got := run(); got != ":1\r\n" {
+		t.Errorf("without code for the virtual machine a run answers %q: it should not have compiled", got)
+	}
+	e.Ready(script)
 	if got := run(); got != ":3\r\n" {
 		t.Errorf("a script compiled for the second engine answers %q once that is off", got)
 	}
 	eval(e, newFakeStore(), "return 2", Limits{})
-	if got := e.EngineStats().Fallbacks["switched off"]; got != 1 {
+	if got := e.EngineStats().Scripts.Fallbacks["switched off"]; got != 1 {
 		t.Errorf("%d sources count as compiled while it was off, want 1", got)
 	}
 	e.SetSecondEngine(true)

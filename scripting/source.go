@@ -58,11 +58,14 @@ type Script struct {
 	command.Hint
 	cached, used atomic.Bool // what the cache knows of it
 
+	// library says that it is the body of a function library.
+	library bool
+
 	program *closure.Program // for the second engine; nil when it does not cover the script
 	why     string           // it does not
 
-	once  sync.Once // compiles proto for a script that has a program
-	vmErr error
+	once  sync.Once   // makes the machine's code of a script that has a program
+	both  atomic.Bool // it is made
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
 	argsEscape bool
@@ -89,16 +92,30 @@ func (e *Engine) Compile(src []byte) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := e.parseSource(body, scriptChunk)
-	if err == nil {
-		if s.program, s.why = e.compileSecond(tree); s.program == nil {
-			s.proto, s.argsEscape, err = e.compileTree(tree, scriptChunk)
-		}
-	}
-	if err != nil {
+	if err := e.compile(s, body); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %s", err)
 	}
 	return s, nil
+}
+
+// compile makes the code of s for one of the engines.
+func (e *Engine) compile(s *Script, body string) error {
+	tree, err := e.parseSource(body, s.chunk())
+	if err != nil {
+		return err
+	}
+	if s.program, s.why = e.compileSecond(s, tree); s.program == nil {
+		s.proto, s.argsEscape, err = e.compileTree(tree, s.chunk())
+	}
+	return err
+}
+
+// chunk is what error messages call the source.
+func (s *Script) chunk() string {
+	if s.library {
+		return functionChunk
+	}
+	return scriptChunk
 }
 
 // maxFunctionCode is how many instructions a function may have: jumps reach no further.

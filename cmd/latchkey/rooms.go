@@ -190,7 +190,7 @@ func (r *rooms) scriptStats() proxy.ScriptStats {
 	cache, file, libs := r.scripts.Engine().Cache().Stats(), r.scripts.File(), r.scripts.LibraryStats()
 	engines := r.scripts.Engine().EngineStats()
 	return proxy.ScriptStats{
-		Closures: engines.Closures, VM: engines.VM, Fallbacks: engines.Fallbacks,
+		Compiled: proxy.EngineCounts(engines.Scripts), CompiledLibraries: proxy.EngineCounts(engines.Libraries),
 		Cached: int64(cache.Scripts), CachedBytes: int64(cache.Bytes), Evicted: cache.Evicted,
 		Libraries: int64(libs.Libraries), Functions: int64(libs.Functions), LibraryBytes: libs.Bytes,
 		Long: int64(r.scripts.Long()), Rollbacks: r.scripts.Rollbacks.Load(), Killed: r.scripts.Killed.Load(),

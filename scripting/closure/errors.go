@@ -9,8 +9,11 @@ import (
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
-// chunkName is what messages call a script, as Redis 7 does.
-const chunkName = "user_script"
+// What messages call a script and a library, as Redis 7 does.
+const (
+	scriptChunk  = "user_script"
+	libraryChunk = "user_function"
+)
 
 // raised is a Lua error on its way to a pcall.
 type raised struct {
@@ -29,11 +32,11 @@ func (o operand) String() string {
 	return o.kind + " '" + o.name + "' "
 }
 
-func position(line int) string { return chunkName + ":" + strconv.Itoa(line) + ": " }
+func (m *Machine) position(line int) string { return m.chunk + ":" + strconv.Itoa(line) + ": " }
 
 // throw raises an error of the running Lua function at a line.
 func (m *Machine) throw(line int, msg string) {
-	panic(&raised{value.String(position(line) + msg), "@" + chunkName, line})
+	panic(&raised{value.String(m.position(line) + msg), "@" + m.chunk, line})
 }
 
 // typeError raises "attempt to index local 'x' (a nil value)".
@@ -58,7 +61,7 @@ func (m *Machine) raiseValue(v Value) {
 	e := &raised{v: v}
 	if m.depth > 0 {
 		if f := m.frames[m.depth-1]; f.fn != nil && f.site != nil {
-			e.source, e.line = "@"+chunkName, f.site.line
+			e.source, e.line = "@"+m.chunk, f.site.line
 		} else {
 			e.source, e.line = "=[C]", -1
 		}
@@ -75,7 +78,7 @@ func (m *Machine) where(level int) string {
 			if f.fn == nil || f.site == nil {
 				return ""
 			}
-			return position(f.site.line)
+			return m.position(f.site.line)
 		}
 		if level -= f.tails; level <= 0 {
 			return ""

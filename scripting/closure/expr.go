@@ -110,11 +110,12 @@ func (c *compiler) name(x *ast.IdentExpr) expr {
 }
 
 func (c *compiler) global(x *ast.IdentExpr) expr {
-	switch x.Value {
-	case "KEYS":
+	switch {
+	case !c.world.args:
+	case x.Value == "KEYS":
 		c.tables = true
 		return func(f *frame) Value { return value.FromTable(f.m.keys) }
-	case "ARGV":
+	case x.Value == "ARGV":
 		c.tables = true
 		return func(f *frame) Value { return value.FromTable(f.m.argv) }
 	}
@@ -147,7 +148,14 @@ func (c *compiler) logical(x *ast.LogicalOpExpr) expr {
 // function compiles a function and makes it where it stands. A slot that is not
 // negative gets it first: that of a local function, which may capture itself.
 func (c *compiler) function(x *ast.FunctionExpr, slot int) expr {
-	p := c.proto(c.funcs[x], x.Stmts)
+	if c.world.loads {
+		return c.loaded(x, slot)
+	}
+	return c.maker(c.once(x), slot)
+}
+
+// maker makes the function of a proto.
+func (c *compiler) maker(p *proto, slot int) expr {
 	return func(f *frame) Value {
 		fn := &Function{proto: p}
 		f.m.Mem += functionBytes + int64(16*len(p.captures))

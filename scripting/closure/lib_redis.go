@@ -223,7 +223,7 @@ func redisLog(m *Machine, args []Value) []Value {
 		m.raiseReply("Invalid debug level.")
 	}
 	at := [...]slog.Level{slog.LevelDebug, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn}[level]
-	if !m.world.opts.Logs(at) {
+	if !m.world.opts.Logs(at) || m.loading != nil && m.loading.Again { // FUNCTION LOAD has logged it
 		return nil
 	}
 	const maxLog = 1024 // as Redis cuts a line

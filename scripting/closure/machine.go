@@ -80,6 +80,7 @@ type proto struct {
 	cost     int // of one call, about as many instructions as the virtual machine takes
 	weight   int // closures that nest
 	line     int
+	later    *proto // what a function becomes once the body of its library has ended
 }
 
 // capture says where a new function finds one of its upvalues.
@@ -130,6 +131,7 @@ type Machine struct {
 	// changed them.
 	own    bool
 	in     *Input
+	chunk  string // what messages call the source
 	resp   int
 	random arith.Random
 	reply  reply
@@ -138,6 +140,8 @@ type Machine struct {
 	// settings and json are those of the table cjson, once a run has used it.
 	settings lib.Settings
 	json     map[string]lib.Func
+	// loading is set while the body of a library runs.
+	loading *loading
 }
 
 // Caller runs one command for a script, as in package scripting.
@@ -187,12 +191,14 @@ func (e *Error) Error() string { return e.Text }
 // the reason why the account was closed; then nothing was described.
 // The machine may be used again when reusable.
 func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, err error) {
-	m.Begin(in.Terms)
-	m.calls, m.nesting = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
-	m.heaviest = m.calls * callWeight
-	m.in, m.resp, m.random = in, 2, arith.Random{}
+	m.begin(in, scriptChunk)
 	mark := out.Mark()
 	err = m.protected(p, out)
+	return m.finish(mark, err, out)
+}
+
+// finish closes the account of a run.
+func (m *Machine) finish(mark int, err error, out command.Reply) (reusable bool, _ error) {
 	m.End()
 	if err != nil {
 		out.Rewind(mark)
@@ -201,15 +207,26 @@ func (m *Machine) Run(p *Program, in *Input, out command.Reply) (reusable bool, 
 	return m.end(), nil
 }
 
-// bind makes KEYS and ARGV.
-func (m *Machine) bind(p *Program) {
-	if m.tables = p.tables; !p.tables {
+// begin makes the machine ready for a run.
+func (m *Machine) begin(in *Input, chunk string) {
+	m.Begin(in.Terms)
+	m.calls, m.nesting = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
+	m.heaviest = m.calls * callWeight
+	m.in, m.chunk, m.resp, m.random = in, chunk, 2, arith.Random{}
+	m.depth, m.native, m.weight = 0, 0, 0
+	m.stack = m.stack[:0]
+}
+
+// bind makes KEYS and ARGV, if the script uses them as tables; they escape when it
+// could keep or change them.
+func (m *Machine) bind(tables, escape bool) {
+	if m.tables = tables; !tables {
 		return
 	}
-	if p.argsEscape || m.own {
+	if escape || m.own {
 		m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
 	}
-	m.own = p.argsEscape
+	m.own = escape
 	m.keys.Account, m.argv.Account = &m.Account, &m.Account
 	m.list(m.keys, m.in.Keys)
 	m.list(m.argv, m.in.Args)
@@ -254,20 +271,16 @@ func (m *Machine) end() bool {
 
 // protected runs the main chunk and describes its result.
 func (m *Machine) protected(p *Program, out command.Reply) (err error) {
-	m.depth, m.native, m.weight = 0, 0, 0
-	m.stack = m.stack[:0]
-	defer func() {
-		if r := recover(); r != nil {
-			err = m.failure(r)
-		}
-	}()
-	m.bind(p)
-	res := m.enter(&p.main, nil)
-	v := value.Nil
-	if len(res) > 0 {
-		v = res[0]
+	defer m.caught(&err)
+	m.bind(p.tables, p.argsEscape)
+	return m.answer(first(m.enter(&p.main, nil)), out)
+}
+
+// caught, deferred, makes an error of what unwinds the script.
+func (m *Machine) caught(err *error) {
+	if r := recover(); r != nil {
+		*err = m.failure(r)
 	}
-	return m.answer(v, out)
 }
 
 // failure turns what unwound the script into Run's error.
@@ -301,7 +314,7 @@ func (m *Machine) failure(p any) error {
 func (m *Machine) Stopped() (source string, line int) {
 	for i := m.depth - 1; i >= 0; i-- {
 		if f := m.frames[i]; f.fn != nil && f.site != nil {
-			return "@" + chunkName, f.site.line
+			return "@" + m.chunk, f.site.line
 		}
 	}
 	return "", 0

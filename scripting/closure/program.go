@@ -43,6 +43,16 @@ const (
 // Compile makes a program of a main chunk's tree, which it does not change and
 // does not keep. A reason is why it is not covered; then there is no program.
 func (w *World) Compile(stmts []ast.Stmt) (p *Program, reason string) {
+	c, reason := w.resolve(stmts)
+	if c == nil {
+		return nil, reason
+	}
+	pr := c.proto(c.fn, stmts) // which sees whether tables are needed
+	return &Program{main: Function{proto: pr}, argsEscape: c.argsEscape, tables: c.tables}, ""
+}
+
+// resolve makes a compiler for a main chunk.
+func (w *World) resolve(stmts []ast.Stmt) (c *compiler, reason string) {
 	r := &resolver{
 		names: map[*ast.IdentExpr]*variable{}, decls: map[any][]*variable{},
 		funcs: map[*ast.FunctionExpr]*function{}, world: w,
@@ -53,9 +63,7 @@ func (w *World) Compile(stmts []ast.Stmt) (p *Program, reason string) {
 	if r.reason != "" {
 		return nil, r.reason
 	}
-	c := &compiler{resolver: r, fn: main, folded: map[*ast.ArithmeticOpExpr]foldedNumber{}}
-	pr := c.proto(main, stmts)
-	return &Program{main: Function{proto: pr}, argsEscape: r.argsEscape, tables: c.tables}, ""
+	return &compiler{resolver: r, fn: main, folded: map[*ast.ArithmeticOpExpr]foldedNumber{}}, ""
 }
 
 // compiler makes closures of a resolved tree.
@@ -65,6 +73,8 @@ type compiler struct {
 	folded map[*ast.ArithmeticOpExpr]foldedNumber
 	tables bool // as Program has it
 	cost   int  // of what was compiled so far, in about the instructions of a machine
+	// called has the functions of a library as its calls run them; nil for scripts.
+	called map[*ast.FunctionExpr]*proto
 }
 
 func (c *compiler) open() {

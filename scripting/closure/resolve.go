@@ -218,7 +218,7 @@ func (r *resolver) exprs(list []ast.Expr) {
 // isArgs says that an expression is the global KEYS or ARGV.
 func (r *resolver) isArgs(e ast.Expr) bool {
 	x, ok := e.(*ast.IdentExpr)
-	return ok && (x.Value == "KEYS" || x.Value == "ARGV") && r.find(x.Value) == nil
+	return ok && r.world.args && (x.Value == "KEYS" || x.Value == "ARGV") && r.find(x.Value) == nil
 }
 
 func (r *resolver) expr(e ast.Expr) {

@@ -66,7 +66,7 @@ func (c *compiler) word(e ast.Expr) word {
 // change them; i is n-1, and not negative.
 func (c *compiler) argument(x *ast.AttrGetExpr) (keys bool, i int, ok bool) {
 	id, isName := x.Object.(*ast.IdentExpr)
-	if !isName || c.argsEscape || !c.isGlobal(id, "KEYS", "ARGV") {
+	if !isName || c.argsEscape || !c.world.args || !c.isGlobal(id, "KEYS", "ARGV") {
 		return false, 0, false
 	}
 	n, ok := c.number(x.Key)

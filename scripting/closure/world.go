@@ -25,6 +25,10 @@ type Options struct {
 type World struct {
 	opts    Options
 	globals map[string]Value // but KEYS and ARGV
+	args    bool             // KEYS and ARGV are there
+	loads   bool             // it is the world of a library's body
+	// functions is what functions of libraries see, loading what the body of a library sees.
+	functions, loading *World
 	// elsewhere has the globals that only the virtual machine has, and what to
 	// call them as the reason why a script is not covered.
 	elsewhere map[string]string
@@ -40,7 +44,7 @@ var Elsewhere = []string{"_G", "coroutine", "load", "loadstring"}
 
 // NewWorld makes the libraries.
 func NewWorld(o Options) *World {
-	w := &World{opts: o, globals: map[string]Value{}, elsewhere: map[string]string{}}
+	w := &World{opts: o, globals: map[string]Value{}, elsewhere: map[string]string{}, args: true}
 	for _, name := range Elsewhere {
 		w.elsewhere[name] = name
 	}
@@ -68,6 +72,7 @@ func NewWorld(o Options) *World {
 	meta := value.NewTable(0, 1)
 	meta.SetStr("__index", w.stringTable)
 	w.stringMeta = readOnly(meta)
+	w.openLibraries()
 	return w
 }
 
