@@ -85,7 +85,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	for _, subject := range abiFunctions() {
 		for _, f := range subject {
 			call := f.call
-			b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
 				in := ctx.(*instance)
 				if in.call == nil {
 					// A goroutine that outlived its command, or lk_init: there is
@@ -103,7 +103,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	w := rt.NewHostModuleBuilder(wasiModule)
 	for name, f := range wasiFunctions {
 		call := f.call
-		w.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+		w.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
 			in := ctx.(*instance)
 			in.charge(hostCall)
 			call(in, stack)
@@ -114,7 +114,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	}
 	_, err := rt.NewHostModuleBuilder(fuel.HostModule).
 		NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
 			stack[0] = uint64(ctx.(*instance).refill(int64(stack[0])))
 		}), types(i64), types(i64)).
 		Export(fuel.RefillName).
@@ -128,20 +128,32 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 // bytes is a view of guest memory; it ends when the guest runs again. A range
 // outside of memory traps.
 func (in *instance) bytes(ptr, length uint64) []byte {
-	in.inMemory(ptr, length)
-	b, _ := in.mem.Read(uint32(ptr), uint32(length))
+	b, ok := in.mem.Read(uint32(ptr), uint32(length))
+	if !ok {
+		in.outside(ptr, length)
+	}
 	in.charge(int64(len(b)) / byteCost)
 	return b
 }
 
+// noMemory stands for the memory of an instance that is being made, whose start
+// function may call WASI already.
+type noMemory struct{ api.Memory }
+
+var errTooEarly = &trap{"a host function was called before the instance was there"}
+
+func (noMemory) Size() uint32                       { panic(errTooEarly) }
+func (noMemory) Read(uint32, uint32) ([]byte, bool) { panic(errTooEarly) }
+
 // inMemory traps if a range is outside of guest memory.
 func (in *instance) inMemory(ptr, length uint64) {
-	if in.mem == nil {
-		panic(&trap{"a host function was called before the instance was there"})
-	}
 	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(in.mem.Size()) {
-		panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
+		in.outside(ptr, length)
 	}
+}
+
+func (in *instance) outside(ptr, length uint64) {
+	panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
 }
 
 // aligned traps if a pointer to words is not a multiple of their size.
@@ -158,7 +170,9 @@ func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
 	if !in.may(name, write) {
 		return nil, codeDenied
 	}
-	in.hold(in.db, name)
+	if in.reaches {
+		in.hold(in.db, name)
+	}
 	return in.call.Tx.Key(in.db, name), 0
 }
 

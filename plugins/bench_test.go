@@ -17,14 +17,18 @@ import (
 func BenchmarkCommand(b *testing.B) {
 	const window = 512
 	for _, bm := range []struct{ name, token string }{{"other", "theirs"}, {"held", "0123456789abcdef"}} {
-		for _, lang := range []string{"c", "go", "wat"} {
+		for _, lang := range []string{"builtin", "c", "assemblyscript", "rust", "go", "wat"} {
 			b.Run(bm.name+"/"+lang, func(b *testing.B) {
 				on := newBenchOn(b, plugins.Options{}, store.Options{})
 				on.log.Keep = false
-				on.want("+OK", "MODULE", "LOAD", cad(lang))
+				name := "DELIFEQ"
+				if lang != "builtin" {
+					name = "CAD.WASM"
+					on.want("+OK", "MODULE", "LOAD", cad(lang))
+				}
 				on.want("+OK", "SET", "lock:orders:42", "0123456789abcdef")
 				set := on.call("SET", "lock:orders:42", "0123456789abcdef")
-				free := on.call("CAD.WASM", "lock:orders:42", bm.token)
+				free := on.call(name, "lock:orders:42", bm.token)
 				w := resp.NewWriter()
 				var c command.Call
 				run := func(again *command.Call) {

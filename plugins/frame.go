@@ -41,14 +41,12 @@ func (in *instance) writeFrame(args [][]byte) error {
 	if len(in.declared) > 0 {
 		first = uint32(in.declared[0].Index)
 	}
-	binary.LittleEndian.PutUint32(b, uint32(len(args)))
-	binary.LittleEndian.PutUint32(b[4:], uint32(len(in.declared)))
-	binary.LittleEndian.PutUint32(b[8:], first)
-	binary.LittleEndian.PutUint32(b[12:], uint32(in.db))
-	head, at := b[frameHead:], frameHead+8*len(args)
+	binary.LittleEndian.PutUint64(b, uint64(len(args))|uint64(len(in.declared))<<32)
+	binary.LittleEndian.PutUint64(b[8:], uint64(first)|uint64(in.db)<<32)
+	at := frameHead + 8*len(args)
+	head := b[frameHead:at]
 	for _, a := range args {
-		binary.LittleEndian.PutUint32(head, in.arena+uint32(at))
-		binary.LittleEndian.PutUint32(head[4:], uint32(len(a)))
+		binary.LittleEndian.PutUint64(head, uint64(in.arena+uint32(at))|uint64(len(a))<<32)
 		head = head[8:]
 		at += copy(b[at:], a)
 	}

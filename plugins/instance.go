@@ -30,6 +30,7 @@ const fuelNanos = 1
 type instance struct {
 	context.Context
 	m        *module
+	number   uint32 // in its pool
 	guest    api.Module
 	mem      api.Memory
 	fuel     api.MutableGlobal
@@ -90,6 +91,10 @@ type instance struct {
 	logged  int           // lines written to the log
 }
 
+// Value is context.Context's. wazero asks at each call whether somebody wants
+// snapshots of it.
+func (in *instance) Value(any) any { return nil }
+
 // trap ends a guest's call from within a host function.
 type trap struct{ reason string }
 
@@ -97,7 +102,7 @@ func (t *trap) Error() string { return t.reason }
 
 // instantiate makes an instance and lets it initialise itself.
 func (m *module) instantiate() (in *instance, err error) {
-	in = &instance{Context: context.Background(), m: m, began: time.Now(), stack: make([]uint64, 8)}
+	in = &instance{Context: context.Background(), m: m, mem: noMemory{}, began: time.Now(), stack: make([]uint64, 8)}
 	in.guard = in.judge
 	guest, err := m.host.runtime.InstantiateModule(in, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
@@ -149,8 +154,11 @@ func (m *module) prepare() {
 	}
 }
 
+// errUnloaded: the module was unloaded or reloaded.
+var errUnloaded = errors.New("the module was unloaded")
+
 // take returns an instance that is ready, makes one, or waits for one. Under
-// latches it takes what is ready, or nil.
+// latches it takes what is ready, or nil. errUnloaded: the module is gone.
 //
 // Whoever waits here holds the keys of its call. It cannot wait in a circle:
 // an instance is taken after all keys of a call are held, the guest never waits
@@ -161,11 +169,19 @@ func (m *module) take(c *command.Call) (*instance, error) {
 		return in, nil
 	}
 	if c.Tx.Short() {
-		return nil, nil
+		in := m.pool.another()
+		if in != nil {
+			m.calls.Add(1)
+		}
+		return in, nil
 	}
 	// What a plugin has called holds an instance of the caller's, and somebody who
 	// holds one of this module may wait for one of that: a circle.
-	in, place, next := m.pool.acquire(c.From != command.FromPlugin)
+	in, place, next, open := m.pool.acquire(c.From != command.FromPlugin)
+	if !open {
+		return nil, errUnloaded
+	}
+	m.calls.Add(1)
 	switch {
 	case in != nil:
 		return in, nil
@@ -204,9 +220,11 @@ func (m *module) busy() error { return fmt.Errorf("all %d instances are busy", m
 func (m *module) fill() (*instance, error) {
 	in, err := m.instantiate()
 	if err != nil {
-		m.pool.vacate()
+		m.vacate(nil)
+		return nil, err
 	}
-	return in, err
+	m.pool.fill(in)
+	return in, nil
 }
 
 // done is closed when the client that a call is for was killed or is gone.
@@ -229,7 +247,14 @@ func (m *module) give(in *instance) {
 func (m *module) discard(in *instance) {
 	in.count(0)
 	in.close()
-	m.pool.vacate()
+	m.vacate(in)
+}
+
+// vacate gives back the place of an instance that is gone, or was never made: nil.
+func (m *module) vacate(in *instance) {
+	if m.pool.vacate(in) {
+		m.dropCode()
+	}
 }
 
 // count brings the module's account of linear memory up to date.
@@ -242,9 +267,12 @@ func (in *instance) count(size int64) {
 
 // run is the handler of a plugin command.
 func (m *module) run(c *command.Call, id int32, hint *command.Hint) {
-	short := c.Tx.Short()
-	p := m.guest(c, func(in *instance) error { return in.run(c, id) })
-	if short {
+	var t turn
+	var p *parked
+	if m.begin(c, &t) {
+		p = m.end(c, &t, t.in.run(c, id))
+	}
+	if t.short {
 		if p != nil {
 			c.Tx.Promote() // it may wait with its keys in its hand only
 			m.calls.Add(-1)
@@ -259,57 +287,71 @@ func (m *module) run(c *command.Call, id int32, hint *command.Hint) {
 // guest has an instance run for c. It answers what went wrong, or returns what
 // the guest wants to wait for.
 func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
-	kills, ok := m.enter()
-	if !ok {
-		m.gone(c)
+	var t turn
+	if !m.begin(c, &t) {
 		return nil
 	}
-	defer m.leave()
+	return m.end(c, &t, run(t.in))
+}
+
+// turn is one call of a guest: its instance, and what was before it.
+type turn struct {
+	in    *instance
+	mark  int // of the reply
+	outer any // cause of the session
+	short bool
+}
+
+// begin takes an instance for c, to be given back by end. When it returns false it
+// has answered why, or the call runs again.
+func (m *module) begin(c *command.Call, t *turn) bool {
+	kills := m.kills.Load()
+	if m.pool.closed() {
+		m.gone(c)
+		return false
+	}
 	if why := m.disabled.Load(); why != nil {
 		c.Err("PLUGINDISABLED " + m.man.Name + ": " + *why)
-		return nil
+		return false
 	}
-	short := c.Tx.Short()
-	if short && c.Tx.Allowance() <= 0 {
+	t.short = c.Tx.Short()
+	if t.short && c.Tx.Allowance() <= 0 {
 		c.Tx.Promote()
-		return nil
+		return false
 	}
 	in, err := m.take(c)
-	if in == nil && err == nil {
-		c.Tx.Promote()
-		return nil
-	}
-	m.calls.Add(1)
-	if err != nil {
+	switch {
+	case err == errUnloaded:
+		m.gone(c)
+		return false
+	case err != nil:
 		m.errors.Add(1)
 		c.Err(m.problem(err.Error()))
-		return nil
+		return false
+	case in == nil:
+		c.Tx.Promote()
+		return false
 	}
-	mark := c.Reply.Mark()
-	outer := c.S.Cause
-	c.S.Cause = m.causeOf(outer, c.From == command.FromTimer)
+	t.in, t.mark, t.outer = in, c.Reply.Mark(), c.S.Cause
+	c.S.Cause = m.causeOf(t.outer, c.From == command.FromTimer)
 	in.kills = kills
-	err = run(in)
-	c.S.Cause = outer
+	return true
+}
+
+// end gives the instance back after a call that ended with err. It answers what
+// went wrong, or returns what the guest wants to wait for.
+func (m *module) end(c *command.Call, t *turn, err error) *parked {
+	in := t.in
+	c.S.Cause = t.outer
 	if c.Meter != nil && err == nil {
 		in.payCaller() // who ends for it when it looks
 	}
-	if short {
+	if t.short {
 		c.Tx.Spend(in.used() * fuelNanos)
 		in.short = false
 	}
-	if err != nil && c.Tx.Clash() { // all of it is run again
-		m.calls.Add(-1)
-		m.discard(in)
-		c.Reply.Rewind(mark)
-		return nil
-	}
 	if err != nil {
-		in.flushLine(slog.LevelWarn)
-		m.discard(in)
-		c.Reply.Rewind(mark)
-		m.trapped(c.Spec.Name, err)
-		c.Err(m.problem(err.Error()))
+		m.ended(c, t, err)
 		return nil
 	}
 	failed, p, complete := in.failed, in.parked, in.complete()
@@ -321,16 +363,31 @@ func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
 	switch {
 	case failed != "":
 		m.errors.Add(1)
-		c.Reply.Rewind(mark)
+		c.Reply.Rewind(t.mark)
 		c.Err(failed)
 	case p != nil:
 		return p
 	case !complete:
 		m.errors.Add(1)
-		c.Reply.Rewind(mark)
+		c.Reply.Rewind(t.mark)
 		c.Err(m.problem("the reply is not complete"))
 	}
 	return nil
+}
+
+// ended is end for a call whose guest had to be ended.
+func (m *module) ended(c *command.Call, t *turn, err error) {
+	if c.Tx.Clash() { // all of it is run again
+		m.calls.Add(-1)
+		m.discard(t.in)
+		c.Reply.Rewind(t.mark)
+		return
+	}
+	t.in.flushLine(slog.LevelWarn)
+	m.discard(t.in)
+	c.Reply.Rewind(t.mark)
+	m.trapped(c.Spec.Name, err)
+	c.Err(m.problem(err.Error()))
 }
 
 // gone answers a call whose Spec was looked up before its module was unloaded or
@@ -396,7 +453,8 @@ func (in *instance) run(c *command.Call, id int32) error {
 	if err := in.writeFrame(c.Args); err != nil {
 		return err
 	}
-	_, err := in.enter("lk_command", in.command, uint64(uint32(id)), uint64(len(c.Args)), uint64(in.arena))
+	in.stack[0], in.stack[1], in.stack[2] = uint64(uint32(id)), uint64(len(c.Args)), uint64(in.arena)
+	_, err := in.enterWith("lk_command", in.command)
 	return err
 }
 
@@ -418,8 +476,13 @@ func (in *instance) wake(c *command.Call, id int32, p *parked, reason uint64) er
 // enter calls a function of the guest. Whatever else than 0 it returns makes the
 // call fail.
 func (in *instance) enter(export string, fn api.Function, params ...uint64) (code int32, err error) {
-	in.entered = export
 	copy(in.stack, params)
+	return in.enterWith(export, fn)
+}
+
+// enterWith is enter for parameters that stand in the stack already.
+func (in *instance) enterWith(export string, fn api.Function) (code int32, err error) {
+	in.entered = export
 	if err := fn.CallWithStack(in, in.stack); err != nil {
 		return 0, errors.New(reason(err))
 	}

@@ -58,7 +58,8 @@ type module struct {
 	kills  atomic.Int64 // by MODULE KILL, which ends the calls begun before it
 	memory atomic.Int64 // bytes of the instances' linear memories, as of their last call
 
-	calls, errors, traps, delivered, dropped atomic.Int64
+	calls                             atomic.Int64 // that took no instance by pool.ready, which counts them
+	errors, traps, delivered, dropped atomic.Int64
 }
 
 // exports tells which optional functions a guest exports.
@@ -145,7 +146,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	}
 	m := &module{
 		host: h, man: man, compiled: compiled, path: path, args: args,
-		pool:     pool{most: instances},
+		pool:     newPool(instances),
 		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
 		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}),
 	}
@@ -160,7 +161,8 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 	if err != nil {
 		return nil, err
 	}
-	m.pool.made = 1
+	m.pool.acquire(false) // the place
+	m.pool.fill(first)
 	m.give(first)
 	for i := range man.Commands {
 		spec, err := m.spec(&man.Commands[i])
@@ -264,30 +266,13 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 
 // close ends the instances as they come back.
 func (m *module) close() {
-	ready, idle := m.pool.close()
+	ready, last := m.pool.close()
 	m.endDeliveries()
+	if last {
+		m.dropCode()
+	}
 	for _, in := range ready {
 		m.discard(in)
-	}
-	if idle {
-		m.dropCode()
-	}
-}
-
-// enter counts a call in, unless the module has been unloaded. A kill after kills
-// is one that means this call.
-func (m *module) enter() (kills int64, ok bool) {
-	kills = m.kills.Load()
-	if !m.pool.enter() {
-		m.leave()
-		return 0, false
-	}
-	return kills, true
-}
-
-func (m *module) leave() {
-	if m.pool.leave() {
-		m.dropCode()
 	}
 }
 
@@ -309,7 +294,7 @@ func (m *module) kill() int {
 func (m *module) describe() Loaded {
 	l := Loaded{
 		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
-		Calls: m.calls.Load(), Errors: m.errors.Load(), Traps: m.traps.Load(),
+		Calls: m.calls.Load() + m.pool.taken(), Errors: m.errors.Load(), Traps: m.traps.Load(),
 		Running: m.pool.running(), Instances: m.pool.size(), MemoryBytes: m.memory.Load(),
 		Capabilities: m.granted.Names(), Withheld: m.denied,
 		Delivered: m.delivered.Load(), Dropped: m.dropped.Load(), Queued: m.queue.length(), Timers: m.timers.count(), Waiting: m.waiting.Load(),

@@ -6,51 +6,82 @@ import (
 	"sync/atomic"
 )
 
-// pool are the instances of a module, and how many calls use the module. Who gives
-// back an instance while nobody waits, and who takes the next, do so without the
-// lock: that is the common case, and it costs four atomic operations a call.
+// pool are the instances of a module. Who gives back an instance while nobody
+// waits, and who takes the next, do so without the lock: that is the common case,
+// and it costs two atomic operations a call. Whoever runs a call has an instance
+// out, so the pool knows by its instances whether the module is in use.
 type pool struct {
 	most int // instances
 
-	// users counts the calls under way; poolClosed is added once the module is
-	// unloaded or reloaded.
-	users atomic.Int64
-	hot   atomic.Pointer[instance] // one that is ready; its memory is in the caches
+	// hot has the number of an instance that is ready and whose memory is in the
+	// caches, 0 for none, and above hotBits how many calls have taken one from here:
+	// in one word, so that to take and to count is one operation.
+	hot    atomic.Uint64
+	shut   atomic.Bool  // the module was unloaded or reloaded
+	queued atomic.Int32 // len(waiting), for those without the lock
 
-	mu      sync.Mutex
-	idle    []*instance // the others that are ready
-	made    int         // instances that there are, or are being made
-	waiting []chan *instance
-	queued  atomic.Int32 // len(waiting), for those without the lock
+	mu       sync.Mutex
+	numbered []*instance // by number; 0 is nobody's
+	idle     []*instance // the others that are ready
+	made     int         // instances that there are, or are being made
+	making   int         // these last
+	waiting  []chan *instance
 }
 
-const poolClosed = 1 << 62
+// hotBits is the width of an instance's number.
+const (
+	hotBits = 16
+	hotMask = 1<<hotBits - 1
 
-// enter counts a call in, unless the pool was closed.
-func (p *pool) enter() bool { return p.users.Add(1) < poolClosed }
+	mostInstances = hotMask
+)
 
-// leave counts out a call for which enter was called, whatever that said. It
-// returns true when the pool is closed and nobody uses it.
-func (p *pool) leave() bool { return p.users.Add(-1) == poolClosed }
+func newPool(most int) pool {
+	most = min(most, mostInstances)
+	return pool{most: most, numbered: make([]*instance, most+1)}
+}
 
-// running is how many calls are under way.
-func (p *pool) running() int { return int(p.users.Load() &^ poolClosed) }
+// closed tells whether nobody may begin a call any more.
+func (p *pool) closed() bool { return p.shut.Load() }
 
-func (p *pool) closed() bool { return p.users.Load() >= poolClosed }
-
-// ready takes an instance that is ready, or nil.
+// ready takes the instance that is hot, or nil, and counts the call.
 func (p *pool) ready() *instance {
-	if in := p.hot.Swap(nil); in != nil {
-		return in
+	for {
+		w := p.hot.Load()
+		if w&hotMask == 0 {
+			return nil
+		}
+		if p.hot.CompareAndSwap(w, w&^hotMask+1<<hotBits) {
+			return p.numbered[w&hotMask]
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pop()
 }
 
-// pop is ready under the lock.
+// taken is how many calls ready has counted.
+func (p *pool) taken() int64 { return int64(p.hot.Load() >> hotBits) }
+
+// heat makes an instance the hot one, if there is none.
+func (p *pool) heat(in *instance) bool {
+	w := p.hot.Load()
+	return w&hotMask == 0 && p.hot.CompareAndSwap(w, w|uint64(in.number))
+}
+
+// cool takes the hot instance for no call, or nil.
+func (p *pool) cool() *instance {
+	for {
+		w := p.hot.Load()
+		if w&hotMask == 0 {
+			return nil
+		}
+		if p.hot.CompareAndSwap(w, w&^hotMask) {
+			return p.numbered[w&hotMask]
+		}
+	}
+}
+
+// pop takes an instance that is ready, or nil. The lock is held.
 func (p *pool) pop() *instance {
-	if in := p.hot.Swap(nil); in != nil {
+	if in := p.cool(); in != nil {
 		return in
 	}
 	n := len(p.idle)
@@ -63,46 +94,75 @@ func (p *pool) pop() *instance {
 	return in
 }
 
+// another takes an instance that is ready though it is not hot, or nil.
+func (p *pool) another() *instance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut.Load() {
+		return nil
+	}
+	return p.pop()
+}
+
 // spare takes the place of an instance to be made, if none is ready and there may
 // be another.
 func (p *pool) spare() bool {
-	if p.hot.Load() != nil {
+	if p.hot.Load()&hotMask != 0 {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) != 0 || p.made == p.most {
+	if len(p.idle) != 0 || p.made == p.most || p.shut.Load() {
 		return false
 	}
 	p.made++
+	p.making++
 	return true
+}
+
+// fill puts an instance that was made into the place taken for it.
+func (p *pool) fill(in *instance) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.making--
+	for i := 1; i <= p.most; i++ {
+		if p.numbered[i] == nil {
+			p.numbered[i], in.number = in, uint32(i)
+			return
+		}
+	}
+	panic("plugins: there are more instances than places")
 }
 
 // acquire takes an instance that is ready, or the place of one to be made. Who
 // gets neither may wait for what comes first: an instance, or nil for a place.
-// Without wait, it is not said where.
-func (p *pool) acquire(wait bool) (in *instance, place bool, next chan *instance) {
+// Without wait, it is not said where. A closed pool gives nothing, and says so.
+func (p *pool) acquire(wait bool) (in *instance, place bool, next chan *instance, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.shut.Load() {
+		return nil, false, nil, false
+	}
 	if in := p.pop(); in != nil {
-		return in, false, nil
+		return in, false, nil, true
 	}
 	if p.made < p.most {
 		p.made++
-		return nil, true, nil
+		p.making++
+		return nil, true, nil, true
 	}
 	if !wait {
-		return nil, false, nil
+		return nil, false, nil, true
 	}
 	next = make(chan *instance, 1)
 	p.waiting = append(p.waiting, next)
 	p.queued.Add(1)
 	// Whoever gives back from now on sees that somebody waits. Who has looked
 	// before has left the instance there.
-	if in := p.hot.Swap(nil); in != nil {
+	if in := p.cool(); in != nil {
 		p.hand(in)
 	}
-	return nil, false, next
+	return nil, false, next, true
 }
 
 // hand gives the first who waits an instance, or nil for a place.
@@ -110,6 +170,9 @@ func (p *pool) hand(in *instance) {
 	next := p.waiting[0]
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 	p.queued.Add(-1)
+	if in == nil {
+		p.making++
+	}
 	next <- in // it has room for one, and gets one
 }
 
@@ -129,20 +192,20 @@ func (p *pool) cancel(next chan *instance) bool {
 // put takes an instance back, and returns one that must be ended if the pool was
 // closed meanwhile, otherwise nil.
 func (p *pool) put(in *instance) *instance {
-	if p.queued.Load() == 0 && p.hot.CompareAndSwap(nil, in) {
+	if p.queued.Load() == 0 && p.heat(in) {
 		// Who begins to wait, and who closes the pool, says so first and looks
 		// here then. This does it the other way round, so one of the two sees it.
-		if p.queued.Load() == 0 && !p.closed() {
+		if p.queued.Load() == 0 && !p.shut.Load() {
 			return nil
 		}
-		if in = p.hot.Swap(nil); in == nil {
+		if in = p.cool(); in == nil {
 			return nil // they have
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.closed():
+	case p.shut.Load():
 		return in
 	case len(p.waiting) != 0:
 		p.hand(in)
@@ -152,27 +215,34 @@ func (p *pool) put(in *instance) *instance {
 	return nil
 }
 
-// vacate gives back the place of an instance that is gone, or was never made.
-func (p *pool) vacate() {
+// vacate gives back the place of an instance that is gone, or was never made: nil.
+// It returns true when the pool is closed and the instance was the last.
+func (p *pool) vacate(in *instance) (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if in == nil {
+		p.making--
+	} else {
+		p.numbered[in.number] = nil
+	}
 	if len(p.waiting) != 0 {
 		p.hand(nil)
-	} else {
-		p.made--
+		return false
 	}
+	p.made--
+	return p.made == 0 && p.shut.Load()
 }
 
 // close returns the instances that are ready, which nobody gets any more, and
-// whether no call is under way. It is called once.
-func (p *pool) close() (ready []*instance, idle bool) {
-	idle = p.users.Add(poolClosed) == poolClosed
+// whether there are no others. It is called once.
+func (p *pool) close() (ready []*instance, last bool) {
+	p.shut.Store(true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for in := p.pop(); in != nil; in = p.pop() {
 		ready = append(ready, in)
 	}
-	return ready, idle
+	return ready, p.made == 0
 }
 
 // size is how many instances there are.
@@ -180,4 +250,15 @@ func (p *pool) size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.made
+}
+
+// running is how many instances are out, each for a call.
+func (p *pool) running() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.made - p.making - len(p.idle)
+	if p.hot.Load()&hotMask != 0 {
+		n--
+	}
+	return max(n, 0)
 }

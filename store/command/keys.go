@@ -19,6 +19,9 @@ type Position struct {
 // not allow it (a key count that is no number, say), ErrKeyCount comes back and
 // the handler will find the right words.
 func (s *Spec) AppendKeys(dst []Position, args [][]byte) ([]Position, error) {
+	if s.oneKey() && len(args) > 1 && s.Keys[0].Flags&KeyNotKey == 0 {
+		return append(dst, Position{1, s.Keys[0].Flags}), nil
+	}
 	for i := range s.Keys {
 		var err error
 		if dst, err = s.Keys[i].append(dst, args); err != nil {
