@@ -86,14 +86,19 @@ func (s *snippet) replay(a *asker) (got outcome, err error) {
 			return got, fmt.Errorf("the command %q above it answers %s", s.setups[i], r.Text)
 		}
 	}
-	args := append([]string{s.command, s.source, strconv.Itoa(len(s.keys))}, s.keys...)
-	r, err := a.ask(s.proto, append(args, s.args...)...)
+	r, err := a.ask(s.proto, s.words(s.command, s.source)...)
 	if err != nil {
 		return got, err
 	}
 	got.reply = lineOf(r)
 	got.keys, err = dump(a)
 	return got, err
+}
+
+// words are those of a command that runs the snippet.
+func (s *snippet) words(command, what string) []string {
+	words := append([]string{command, what, strconv.Itoa(len(s.keys))}, s.keys...)
+	return append(words, s.args...)
 }
 
 // dump describes every key.
