@@ -44,9 +44,34 @@ func (p *generator) name(prefix string) string {
 
 func generate(choices []byte) string {
 	p := &generator{choices: choices}
+	p.program()
+	return p.b.String()
+}
+
+func (p *generator) program() {
 	p.f("local r = {}\n")
 	p.block(1 + p.pick(8))
 	p.f("return {%s, %s, #r}\n", p.expr(), p.expr())
+}
+
+// generateLibrary writes a library whose functions share what its body has made.
+func generateLibrary(choices []byte) string {
+	p := &generator{choices: choices}
+	p.f("#!lua name=generated\nlocal r, n, t = {}, 1, {x = 1}\n")
+	p.f("local function add(a) n = n + 1 t[n] = a return n end\n")
+	p.f("local function make(a) return function(b) a = a or b return a, b end end\n")
+	p.f("local made = make(n)\n")
+	p.locals, p.funcs = []string{"n", "t", "made"}, []string{"add", "made"}
+	if p.pick(3) == 0 { // most of what it may say is not there while the body runs
+		p.block(p.pick(3))
+	}
+	for _, name := range []string{"f", "g"} {
+		p.f("redis.register_function('%s', function(KEYS, ARGV)\n", name)
+		locals, funcs := len(p.locals), len(p.funcs)
+		p.program()
+		p.locals, p.funcs = p.locals[:locals], p.funcs[:funcs]
+		p.f("end)\n")
+	}
 	return p.b.String()
 }
 
@@ -291,13 +316,23 @@ func runOn(e *Engine, src string) ran {
 		Caller: r, Limits: Limits{Instructions: 1_000_000, Memory: 64 << 20, Time: 20 * time.Second},
 		Keys: [][]byte{[]byte("k1"), []byte("k2")}, Args: [][]byte{[]byte("a1"), []byte("17")},
 	}
-	s, err := e.Compile([]byte(src))
-	if err != nil {
-		return ran{class: "refused", reply: err.Error()}
-	}
 	w := &respWriter{}
+	var run func() error
+	if strings.HasPrefix(src, "#!lua name=") {
+		lib, err := e.NewLibrary([]byte(src), &Invocation{Limits: inv.Limits}, LibraryBounds{Libraries: 1, Functions: 8, Bytes: 1 << 20})
+		if err != nil {
+			return ran{class: "refused", reply: err.Error()}
+		}
+		run = func() error { return e.Call(lib.Functions[len(src)&1], inv, w) }
+	} else {
+		s, err := e.Compile([]byte(src))
+		if err != nil {
+			return ran{class: "refused", reply: err.Error()}
+		}
+		run = func() error { return e.Run(s, inv, w) }
+	}
 	class := "returned"
-	if err := e.Run(s, inv, w); err != nil {
+	if err := run(); err != nil {
 		class = err.Error()
 		var f *Failure
 		if errors.As(err, &f) {
@@ -337,6 +372,7 @@ func TestEnginesAgree(t *testing.T) {
 			choices[i] = byte(r.Uint32())
 		}
 		sameOnBoth(t, vm, second, generate(choices))
+		sameOnBoth(t, vm, second, generateLibrary(choices))
 		if t.Failed() {
 			return
 		}
@@ -352,5 +388,6 @@ func FuzzEngines(f *testing.F) {
 			return
 		}
 		sameOnBoth(t, vm, second, generate(choices))
+		sameOnBoth(t, vm, second, generateLibrary(choices))
 	})
 }
