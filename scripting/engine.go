@@ -302,7 +302,7 @@ func (e *Engine) give(st *state, failed error) {
 	r.End()
 	inv := r.inv
 	inv.Used = r.Used()
-	if failed == nil && !st.spoiled && inv.Used < retireAfter {
+	if failed == nil && !st.spoiled && inv.Used < retireAfter || mutantKeepSpoiled {
 		st.end()
 		e.states.Put(st)
 	}

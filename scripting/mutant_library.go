@@ -4,4 +4,5 @@ package scripting
 
 const (
 	mutantWritableLibrary = true
+	mutantKeepSpoiled     = false
 )

@@ -182,7 +182,7 @@ func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 // done gives the machine of a run back, unless it must not be used again.
 func (w *worker) done(inv *Invocation, reusable bool) {
 	inv.Used = w.machine.Used()
-	if reusable {
+	if reusable || mutantKeepSpoiled {
 		w.in, w.script, w.function = closure.Input{}, nil, nil
 		w.engine.second.machines.Put(w)
 	}

@@ -1,0 +1,8 @@
+//go:build mutant_spoiled
+
+package scripting
+
+const (
+	mutantWritableLibrary = false
+	mutantKeepSpoiled     = true
+)
