@@ -11,6 +11,10 @@ import (
 	"strings"
 )
 
+// ErrNowhere is what Listen returns when bind, port and unixsocket name nothing to
+// listen on: nobody could ever reach the server.
+var ErrNowhere = errors.New("configured to not listen anywhere")
+
 // Listen opens the addresses that bind, port and unixsocket name and serves
 // them until Close. An error says which address could not be had; then none is
 // served. From then on CONFIG SET of bind and port opens and closes addresses.
@@ -26,6 +30,9 @@ func (s *Server) Listen() error {
 			l.Close()
 		}
 		return err
+	}
+	if len(tcp) == 0 && unix == nil {
+		return ErrNowhere
 	}
 	s.mu.Lock()
 	s.tcp = tcp

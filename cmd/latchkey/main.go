@@ -2,7 +2,7 @@
 //
 //	latchkey serve [FILE.conf | -] [--directive value ...]
 //	latchkey cli [-h HOST] [-p PORT] [COMMAND ...]
-//	latchkey plugin pack|inspect|test|bench ...
+//	latchkey plugin new|pack|inspect|test|bench ...
 //	latchkey script check FILE [--keys KEY ...] [--args ARG ...]
 //
 // Called without a sub-command it takes the arguments of redis-server, so that
@@ -31,7 +31,7 @@ const version = "0.1.0"
 const usage = `Usage:
   latchkey serve [FILE.conf | -] [--directive value ...]   run the server
   latchkey cli [OPTIONS] [COMMAND [ARG ...]]               talk to a server
-  latchkey plugin SUB-COMMAND ...                          pack, inspect, test and measure modules
+  latchkey plugin SUB-COMMAND ...                          begin, pack, inspect, test and measure modules
   latchkey script check FILE [--keys K ...] [--args A ...] try a Lua script and say what it does
   latchkey version                                         print the version
 
