@@ -49,7 +49,7 @@ var house = []room{
 	{path: "proxy/resp", line: leaf},
 	{path: "proxy/upstream", line: leaf, may: []string{"proxy/resp"}}, // replies are frames
 	{path: "store/aof", line: leaf},
-	{path: "store/command/transcript", line: leaf},
+	{path: "store/command/transcript", line: leaf, may: []string{"proxy/quoting"}}, // lines are words
 	{path: "store/glob", line: leaf},
 	{path: "store/rdb", line: leaf},
 }
