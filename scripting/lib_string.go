@@ -25,14 +25,6 @@ var stringLibrary = library{name: "string", functions: map[string]lua.LGFunction
 	"upper":   strUpper,
 }, aliases: map[string]string{"gfind": "gmatch"}}
 
-// position makes a Lua index, negative from the end, one from the beginning.
-func position(i, length int) int {
-	if i < 0 {
-		i += length + 1
-	}
-	return max(i, 0)
-}
-
 func pushString(L *lua.LState, s string) int {
 	L.Push(lua.LString(s))
 	return 1
@@ -40,8 +32,8 @@ func pushString(L *lua.LState, s string) int {
 
 func strByte(L *lua.LState) int {
 	s := checkString(L, 1)
-	i := position(optIndex(L, 2, 1), len(s))
-	j := min(position(optIndex(L, 3, i), len(s)), len(s))
+	i := text.Position(optIndex(L, 2, 1), len(s))
+	j := min(text.Position(optIndex(L, 3, i), len(s)), len(s))
 	i = max(i, 1)
 	if i > j {
 		return 0
@@ -112,8 +104,8 @@ func strRep(L *lua.LState) int {
 
 func strSub(L *lua.LState) int {
 	s := checkString(L, 1)
-	i := max(position(checkIndex(L, 2), len(s)), 1)
-	j := min(position(optIndex(L, 3, -1), len(s)), len(s))
+	i := max(text.Position(checkIndex(L, 2), len(s)), 1)
+	j := min(text.Position(optIndex(L, 3, -1), len(s)), len(s))
 	if i > j {
 		return pushString(L, "")
 	}
@@ -126,10 +118,7 @@ func strMatch(L *lua.LState) int { return find(L, false) }
 
 func find(L *lua.LState, indices bool) int {
 	s, pat := checkString(L, 1), checkString(L, 2)
-	init := max(position(optIndex(L, 3, 1), len(s))-1, 0)
-	if init > len(s) {
-		init = len(s)
-	}
+	init := min(max(text.Position(optIndex(L, 3, 1), len(s))-1, 0), len(s))
 	r := runOf(L)
 	if indices && (lua.LVAsBool(L.Get(4)) || text.Plain(pat)) {
 		r.pay(L, (len(s)-init+len(pat))>>6)
@@ -143,29 +132,20 @@ func find(L *lua.LState, indices bool) int {
 		return 2
 	}
 	m := newMatcher(L, s, pat)
-	p := 0
-	anchor := pat != "" && pat[0] == '^'
-	if anchor {
-		p = 1
+	at, e, ok := m.Find(init)
+	switch {
+	case !ok:
+		L.Push(lua.LNil)
+		return 1
+	case !indices:
+		return m.push(at, e)
 	}
-	for at := init; ; at++ {
-		m.Level = 0
-		if e := m.Match(at, p); e >= 0 {
-			if !indices {
-				return m.push(at, e)
-			}
-			L.Push(number(float64(at + 1)))
-			L.Push(number(float64(e)))
-			if m.Level == 0 {
-				return 2
-			}
-			return 2 + m.push(at, e)
-		}
-		if anchor || at >= len(s) {
-			L.Push(lua.LNil)
-			return 1
-		}
+	L.Push(number(float64(at + 1)))
+	L.Push(number(float64(e)))
+	if m.Level == 0 {
+		return 2
 	}
+	return 2 + m.push(at, e)
 }
 
 func strGmatch(L *lua.LState) int {
@@ -173,18 +153,12 @@ func strGmatch(L *lua.LState) int {
 	at := 0
 	L.Push(L.NewFunction(func(L *lua.LState) int {
 		m := newMatcher(L, s, pat)
-		for ; at <= len(s); at++ {
-			m.Level = 0
-			if e := m.Match(at, 0); e >= 0 {
-				begin := at
-				at = e
-				if e == begin {
-					at++ // an empty match: go on after it
-				}
-				return m.push(begin, e)
-			}
+		begin, e, next, ok := m.Next(at)
+		at = next
+		if !ok {
+			return 0
 		}
-		return 0
+		return m.push(begin, e)
 	}))
 	return 1
 }
@@ -201,47 +175,11 @@ func strGsub(L *lua.LState) int {
 		argError(L, 3, "string/function/table expected")
 	}
 	limit := optInt(L, 4, len(s)+1)
-	r := runOf(L)
 	m := newMatcher(L, s, pat)
-	p := 0
-	anchor := pat != "" && pat[0] == '^'
-	if anchor {
-		p = 1
-	}
-	var b []byte
-	grow := func(piece string) {
-		if len(b)+len(piece) > cap(b) {
-			// charge what the buffer will take, before it does
-			r.alloc(L, 2*(len(b)+len(piece)))
-		}
-		b = append(b, piece...)
-	}
-	at, n := 0, 0
-	for n < limit {
-		m.Level = 0
-		e := m.Match(at, p)
-		if e >= 0 {
-			n++
-			m.replacement(repl, at, e, grow)
-		}
-		if e >= 0 && e > at {
-			at = e
-		} else if at < len(s) {
-			grow(s[at : at+1])
-			at++
-		} else {
-			break
-		}
-		if anchor {
-			break
-		}
-	}
+	b, n := m.Substitute(limit, func(at, e int, grow func(string)) { m.replacement(repl, at, e, grow) })
 	if n == 0 {
 		L.Push(lua.LString(s))
 	} else {
-		if at < len(s) {
-			grow(s[at:])
-		}
 		L.Push(lua.LString(b))
 	}
 	L.Push(number(float64(n)))

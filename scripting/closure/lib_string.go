@@ -14,18 +14,10 @@ var stringLibrary = map[string]Native{
 	"sub": strSub, "upper": strUpper,
 }
 
-// indexOf makes a Lua index, negative from the end, one from the beginning.
-func indexOf(i, length int) int {
-	if i < 0 {
-		i += length + 1
-	}
-	return max(i, 0)
-}
-
 func strByte(m *Machine, args []Value) []Value {
 	s := m.checkString(args, 1)
-	i := indexOf(m.optIndex(args, 2, 1), len(s))
-	j := min(indexOf(m.optIndex(args, 3, i), len(s)), len(s))
+	i := text.Position(m.optIndex(args, 2, 1), len(s))
+	j := min(text.Position(m.optIndex(args, 3, i), len(s)), len(s))
 	i = max(i, 1)
 	if i > j {
 		return nil
@@ -96,8 +88,8 @@ func strRep(m *Machine, args []Value) []Value {
 
 func strSub(m *Machine, args []Value) []Value {
 	s := m.checkString(args, 1)
-	i := max(indexOf(m.checkIndex(args, 2), len(s)), 1)
-	j := min(indexOf(m.optIndex(args, 3, -1), len(s)), len(s))
+	i := max(text.Position(m.checkIndex(args, 2), len(s)), 1)
+	j := min(text.Position(m.optIndex(args, 3, -1), len(s)), len(s))
 	if i > j {
 		return m.ret1(value.String(""))
 	}
@@ -114,7 +106,7 @@ func (m *Machine) matcher(s, pat string) *text.Matcher {
 
 func (m *Machine) findPattern(args []Value, indices bool) []Value {
 	s, pat := m.checkString(args, 1), m.checkString(args, 2)
-	init := min(max(indexOf(m.optIndex(args, 3, 1), len(s))-1, 0), len(s))
+	init := min(max(text.Position(m.optIndex(args, 3, 1), len(s))-1, 0), len(s))
 	if indices && (arg(args, 4).Truthy() || text.Plain(pat)) {
 		m.pay((len(s) - init + len(pat)) >> 6)
 		i := strings.Index(s[init:], pat)
@@ -124,27 +116,18 @@ func (m *Machine) findPattern(args []Value, indices bool) []Value {
 		return m.ret2(value.Int(init+i+1), value.Int(init+i+len(pat)))
 	}
 	mt := m.matcher(s, pat)
-	p := 0
-	anchor := pat != "" && pat[0] == '^'
-	if anchor {
-		p = 1
+	at, e, ok := mt.Find(init)
+	if !ok {
+		return m.ret1(value.Nil)
 	}
-	for at := init; ; at++ {
-		mt.Level = 0
-		if e := mt.Match(at, p); e >= 0 {
-			m.rets = m.rets[:0]
-			if indices {
-				m.rets = append(m.rets, value.Int(at+1), value.Int(e))
-				if mt.Level == 0 {
-					return m.rets
-				}
-			}
-			return m.captures(mt, at, e)
-		}
-		if anchor || at >= len(s) {
-			return m.ret1(value.Nil)
+	m.rets = m.rets[:0]
+	if indices {
+		m.rets = append(m.rets, value.Int(at+1), value.Int(e))
+		if mt.Level == 0 {
+			return m.rets
 		}
 	}
+	return m.captures(mt, at, e)
 }
 
 // captures appends all captures, or the whole match, to rets.
@@ -170,19 +153,13 @@ func strGmatch(m *Machine, args []Value) []Value {
 	at := 0
 	return m.ret1(native(func(m *Machine, _ []Value) []Value {
 		mt := m.matcher(s, pat)
-		for ; at <= len(s); at++ {
-			mt.Level = 0
-			if e := mt.Match(at, 0); e >= 0 {
-				begin := at
-				at = e
-				if e == begin {
-					at++ // an empty match: go on after it
-				}
-				m.rets = m.rets[:0]
-				return m.captures(mt, begin, e)
-			}
+		begin, e, next, ok := mt.Next(at)
+		at = next
+		if !ok {
+			return nil
 		}
-		return nil
+		m.rets = m.rets[:0]
+		return m.captures(mt, begin, e)
 	}))
 }
 
@@ -198,44 +175,9 @@ func strGsub(m *Machine, args []Value) []Value {
 	}
 	limit := m.optInt(args, 4, len(s)+1)
 	mt := m.matcher(s, pat)
-	p := 0
-	anchor := pat != "" && pat[0] == '^'
-	if anchor {
-		p = 1
-	}
-	var b []byte
-	grow := func(piece string) {
-		if len(b)+len(piece) > cap(b) {
-			// charge what the buffer will take, before it does
-			m.alloc(2 * (len(b) + len(piece)))
-		}
-		b = append(b, piece...)
-	}
-	at, n := 0, 0
-	for n < limit {
-		mt.Level = 0
-		e := mt.Match(at, p)
-		if e >= 0 {
-			n++
-			m.replacement(mt, repl, at, e, grow)
-		}
-		if e >= 0 && e > at {
-			at = e
-		} else if at < len(s) {
-			grow(s[at : at+1])
-			at++
-		} else {
-			break
-		}
-		if anchor {
-			break
-		}
-	}
+	b, n := mt.Substitute(limit, func(at, e int, grow func(string)) { m.replacement(mt, repl, at, e, grow) })
 	if n == 0 {
 		return m.ret2(value.String(s), value.Number(0))
-	}
-	if at < len(s) {
-		grow(s[at:])
 	}
 	return m.ret2(value.Bytes(b), value.Int(n))
 }
