@@ -177,6 +177,16 @@ func (c *Call) Int(i int) (int64, bool) {
 	return n, ok
 }
 
+// bounds are the arguments 2 and 3, the first and the last index of a range. When
+// one is no integer the error is answered.
+func (c *Call) bounds() (start, stop int64, ok bool) {
+	if start, ok = c.Int(2); !ok {
+		return 0, 0, false
+	}
+	stop, ok = c.Int(3)
+	return start, stop, ok
+}
+
 // ParseInt parses a 64-bit integer in the one way Redis writes it.
 func ParseInt(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) > 20 {

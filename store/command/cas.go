@@ -193,21 +193,15 @@ func cas(c *Call) {
 	case o.expiry == keepTTL:
 		ttl = store.KeepTTL
 	}
-	k := c.Key(1)
-	switch {
-	case !c.IsString(k):
-	case !k.Exists():
-		c.Reply.Int(-1)
-	case !bytes.Equal(k.Str(), c.Args[2]):
-		c.Reply.Int(0)
-	default:
+	if k, ok := c.expected(); ok {
 		c.put(k, c.Args[3], ttl, &o)
 		c.Reply.Int(1)
 	}
 }
 
-// cad answers 1, 0 when the value is another, -1 when there is none, as Tair.
-func cad(c *Call) {
+// expected is the key, if it has the value that is expected. Otherwise it has
+// answered 0, or -1 when there is none, as Tair.
+func (c *Call) expected() (*store.Key, bool) {
 	k := c.Key(1)
 	switch {
 	case !c.IsString(k):
@@ -216,6 +210,14 @@ func cad(c *Call) {
 	case !bytes.Equal(k.Str(), c.Args[2]):
 		c.Reply.Int(0)
 	default:
+		return k, true
+	}
+	return nil, false
+}
+
+// cad answers 1, 0 when the value is another, -1 when there is none, as Tair.
+func cad(c *Call) {
+	if k, ok := c.expected(); ok {
 		c.remove(k)
 		c.Reply.Int(1)
 	}

@@ -365,11 +365,7 @@ func span(start, stop int64, n int) (from, to int) {
 }
 
 func lRange(c *Call) {
-	start, ok := c.Int(2)
-	if !ok {
-		return
-	}
-	stop, ok := c.Int(3)
+	start, stop, ok := c.bounds()
 	if !ok {
 		return
 	}
@@ -510,11 +506,7 @@ func lRem(c *Call) {
 }
 
 func lTrim(c *Call) {
-	start, ok := c.Int(2)
-	if !ok {
-		return
-	}
-	stop, ok := c.Int(3)
+	start, stop, ok := c.bounds()
 	if !ok {
 		return
 	}

@@ -93,42 +93,60 @@ func scan(c *Call) {
 		c.Err(ErrInvalidCursor)
 		return
 	}
-	filter := nameFilter{all: true}
-	count := int64(10)
-	var kind []byte
-	for i := 2; i < len(c.Args); i += 2 {
-		more := i+1 < len(c.Args)
-		switch {
-		case more && c.Is(i, "count"):
-			if count, ok = c.Int(i + 1); !ok {
-				return
-			}
-			if count < 1 {
-				c.Err(ErrSyntax)
-				return
-			}
-		case more && c.Is(i, "match"):
-			filter = newNameFilter(c.Args[i+1])
-		case more && c.Is(i, "type"):
-			kind = c.Args[i+1]
-		default:
-			c.Err(ErrSyntax)
-			return
-		}
+	o, ok := c.scanOptions(2)
+	if !ok {
+		return
 	}
-	typed := kind != nil
-	kind = bytes.ToLower(kind)
 	var names []string
-	next := c.Tx.Scan(c.S.DB, cursor, int(min(count, math.MaxInt)), func(name, typ string) {
-		if (!typed || string(kind) == strings.ToLower(typ)) && filter.match(name) {
+	next := c.Tx.Scan(c.S.DB, cursor, int(min(o.count, math.MaxInt)), func(name, typ string) {
+		if (o.kind == nil || equalFold(o.kind, strings.ToLower(typ))) && o.filter.match(name) {
 			names = append(names, name)
 		}
 	})
+	c.scanned(next, names)
+}
+
+// scanOptions are those of SCAN and SSCAN.
+type scanOptions struct {
+	count  int64
+	filter nameFilter
+	kind   []byte // of SCAN; nil: every type
+}
+
+// scanOptions reads the options from argument i on, or answers what is wrong.
+func (c *Call) scanOptions(i int) (o scanOptions, ok bool) {
+	o = scanOptions{count: 10, filter: nameFilter{all: true}}
+	keyspace := i == 2 // SCAN names no key
+	for ; i < len(c.Args); i += 2 {
+		more := i+1 < len(c.Args)
+		switch {
+		case more && c.Is(i, "count"):
+			if o.count, ok = c.Int(i + 1); !ok {
+				return o, false
+			}
+			if o.count < 1 {
+				c.Err(ErrSyntax)
+				return o, false
+			}
+		case more && c.Is(i, "match"):
+			o.filter = newNameFilter(c.Args[i+1])
+		case more && keyspace && c.Is(i, "type"):
+			o.kind = c.Args[i+1]
+		default:
+			c.Err(ErrSyntax)
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// scanned is the reply of a call that scans.
+func (c *Call) scanned(next uint64, found []string) {
 	c.Reply.Array(2)
 	c.Reply.BulkString(strconv.FormatUint(next, 10))
-	c.Reply.Array(len(names))
-	for _, name := range names {
-		c.Reply.BulkString(name)
+	c.Reply.Array(len(found))
+	for _, s := range found {
+		c.Reply.BulkString(s)
 	}
 }
 

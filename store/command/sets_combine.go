@@ -3,7 +3,6 @@ package command
 import (
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -145,24 +144,9 @@ func sScan(c *Call) {
 	if !c.is(store.Set, k) {
 		return
 	}
-	count, filter := int64(10), nameFilter{all: true}
-	for i := 3; i < len(c.Args); i += 2 {
-		more := i+1 < len(c.Args)
-		switch {
-		case more && c.Is(i, "count"):
-			if count, ok = c.Int(i + 1); !ok {
-				return
-			}
-			if count < 1 {
-				c.Err(ErrSyntax)
-				return
-			}
-		case more && c.Is(i, "match"):
-			filter = newNameFilter(c.Args[i+1])
-		default:
-			c.Err(ErrSyntax)
-			return
-		}
+	o, ok := c.scanOptions(3)
+	if !ok {
+		return
 	}
 	// From the last place to the first, the cursor being the number of those
 	// left: a member that is removed gives its place to the last one, so none
@@ -174,23 +158,13 @@ func sScan(c *Call) {
 	}
 	next := 0
 	if k.Encoding() == store.HashTable {
-		next = int(max(0, int64(left)-min(count, int64(left))))
+		next = int(max(0, int64(left)-min(o.count, int64(left))))
 	}
 	var found []string
 	for _, m := range members[next:left] {
-		if filter.match(m) {
+		if o.filter.match(m) {
 			found = append(found, m)
 		}
 	}
 	c.scanned(uint64(next), found)
-}
-
-// scanned is the reply of a call that scans.
-func (c *Call) scanned(next uint64, found []string) {
-	c.Reply.Array(2)
-	c.Reply.BulkString(strconv.FormatUint(next, 10))
-	c.Reply.Array(len(found))
-	for _, s := range found {
-		c.Reply.BulkString(s)
-	}
 }

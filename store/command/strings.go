@@ -251,11 +251,7 @@ func strLen(c *Call) {
 
 // getRange is GETRANGE and SUBSTR.
 func getRange(c *Call) {
-	start, ok := c.Int(2)
-	if !ok {
-		return
-	}
-	end, ok := c.Int(3)
+	start, end, ok := c.bounds()
 	if !ok {
 		return
 	}
