@@ -10,10 +10,10 @@ const max32 = "\xff\xff\xff\xff\x0f" // 2^32-1
 // Those at the limits are loaded; they end what they are told to do.
 func shapes() []attack {
 	const (
-		block, loop, ifOp, br, brTable = 0x02, 0x03, 0x04, 0x0c, 0x0e
-		empty                          = 0x40
-		nop, drop, i64div, i64const    = 0x01, 0x1a, 0x80, 0x42
-		funcref                        = 0x70
+		block, loop, ifOp, br, brIf, brTable = 0x02, 0x03, 0x04, 0x0c, 0x0d, 0x0e
+		empty                                = 0x40
+		nop, drop, i64div, i64const          = 0x01, 0x1a, 0x80, 0x42
+		funcref                              = 0x70
 	)
 	ends := func(n int) []byte { return times(n, opEnd) }
 	table := func(targets int) []byte {
@@ -40,6 +40,10 @@ func shapes() []attack {
 		of("10,000 blocks with 16 locals", "times 16 locals", "", one(locals(16), times(10_000, block, empty, opEnd))),
 		of("50,000 nested blocks", "blocks nested deeper than 1024", "", one(none, times(50_000, block, empty), ends(50_000))),
 		of("250 branch tables of 1,000", "br_table targets", "", one(none, tables)),
+		of("a branch table of 65,000 targets", "br_table targets in one function", "", one(none, []byte{block, empty}, table(64_999), ends(1))),
+		of("8,000 blocks one after the other", "steps through the blocks", "", one(none, times(8000, block, empty, opI32Const, 0, brIf, 0, opEnd))),
+		of("8,000 loops one after the other", "steps through the blocks", "", one(none, times(8000, loop, empty, opEnd))),
+		of("8,000 ifs one after the other", "steps through the blocks", "", one(none, times(8000, opI32Const, 0, ifOp, empty, opEnd))),
 		of("branch table of 4 billion", "br_table", "", one(none, []byte{opI32Const, 0, brTable}, []byte(max32), ends(1))),
 		of("a million locals", "1000000 parameters and locals, at most 1024", "", one(locals(1_000_000))),
 		of("locals that add up to 2^32", "parameters and locals, at most 1024", "", one([]byte{2}, []byte(max32), []byte{typeI32, 1, typeI32})),
@@ -66,7 +70,8 @@ func shapes() []attack {
 		of("50,000 functions", "", returned, shape{funcs: many(49_996, 0)}),
 		of("1,024 nested blocks", "", returned, one(none, times(1023, block, empty), ends(1023))),
 		of("8 loops with 1,024 locals", "", returned, one(locals(1024), smallLoops)),
-		of("branch tables of 65,000 targets in all", "", returned, one(none, []byte{block, empty}, table(64_999), ends(1))),
+		of("a branch table of 32,000 targets", "", returned, one(none, []byte{block, empty}, table(31_999), ends(1))),
+		of("1,700 blocks one after the other", "", returned, one(none, times(1700, block, empty, opI32Const, 0, brIf, 0, opEnd))),
 		of("240 KB of divisions", "", returned, one(none, divisions)),
 		of("16 tables of 131,072", "", returned, shape{tables: many(16, funcref, 0, 0x80, 0x80, 8)}),
 		of("8,192 globals", "", returned, shape{globals: many(8192, typeI32, 1, opI32Const, 0, opEnd)}),

@@ -57,6 +57,7 @@ type frame struct {
 	branches bool // there was a branch within
 	entry    int  // units since the last check on entry to an if
 	join     int  // largest number of units since the last check, of the branches to the end
+	meets    meets
 }
 
 // walk checks the code of one function after the other and plans its edits.
@@ -74,6 +75,8 @@ type walk struct {
 	blocks  int
 	loops   int
 	targets int
+	tables  int // targets of all functions so far
+	flow    flow
 	nested  bool // calls functions that may call this one again
 }
 
@@ -83,6 +86,7 @@ func (w *walk) function(b body) error {
 	w.r = reader{b: w.m.bytes[:b.end], at: b.code, fn: int(b.fn), what: "code"}
 	w.frames, w.points, w.edits = w.frames[:0], w.points[:0], w.edits[:0]
 	w.run, w.blocks, w.loops, w.targets, w.nested = 0, 0, 0, 0, false
+	w.flow.depth = 0
 	w.frames = append(w.frames, frame{op: opBlock})
 	w.newPoint(b.code)
 	for len(w.frames) > 0 && w.r.err == nil {
@@ -100,6 +104,9 @@ func (w *walk) function(b body) error {
 	if w.r.err == nil && w.loops*b.locals > w.m.limits.LoopLocals {
 		w.r.failAt(b.code, "%d loops times %d locals, at most %d are allowed", w.loops, b.locals, w.m.limits.LoopLocals)
 	}
+	if w.r.err == nil && w.flow.steps > w.m.limits.FlowSteps {
+		w.r.failAt(b.code, "a compiler takes %d steps through the blocks of this function and those before it, at most %d are allowed; a function of very many blocks must be divided", w.flow.steps, w.m.limits.FlowSteps)
+	}
 	if w.r.err != nil {
 		return w.r.err
 	}
@@ -114,6 +121,7 @@ func (w *walk) newPoint(at int) {
 	w.edits = append(w.edits, edit{at: at, end: at, kind: editPoint, value: uint32(len(w.points))})
 	w.top().point = len(w.points)
 	w.points = append(w.points, point{at: at})
+	w.flow.check()
 	w.run = 0
 }
 
@@ -133,8 +141,10 @@ func (w *walk) charge(at, units int) {
 
 // branch notes that control may leave here for the end or the head of the block
 // that is depth blocks out.
-func (w *walk) branch(depth uint32) {
+// between is how many blocks a compiler puts on the way.
+func (w *walk) branch(depth uint32, between int) {
 	target := &w.frames[len(w.frames)-1-int(depth)]
+	w.flow.branch(target.op, &target.meets, between)
 	if target.op != opLoop { // a loop's head has a check of its own
 		target.join = max(target.join, w.run)
 	}
@@ -182,6 +192,7 @@ func (w *walk) enter(op byte) {
 	}
 	parent := *w.top()
 	w.frames = append(w.frames, frame{op: op, point: parent.point, entry: w.run})
+	w.flow.open(op, &w.top().meets)
 	switch op {
 	case opLoop:
 		w.loops++
@@ -194,6 +205,7 @@ func (w *walk) enter(op byte) {
 
 func (w *walk) leave() {
 	f := *w.top()
+	w.flow.close(f.op, &f.meets)
 	w.frames = w.frames[:len(w.frames)-1]
 	if f.op == opIf {
 		f.join = max(f.join, f.entry) // without else: the way past it
@@ -217,9 +229,11 @@ func (w *walk) instruction() {
 		switch op {
 		case opReturn:
 			w.edits = append(w.edits, edit{at, r.at, editReturn, uint32(len(w.frames) - 1)})
-			w.branch(uint32(len(w.frames) - 1))
+			w.branch(uint32(len(w.frames)-1), 0)
+			w.flow.end()
 			w.diverge()
 		case opUnreachable:
+			w.flow.end()
 			w.diverge()
 		}
 		return
@@ -239,6 +253,7 @@ func (w *walk) instruction() {
 			r.failAt(at, "else outside of an if")
 			return
 		}
+		w.flow.arm(&f.meets)
 		f.op = opElse
 		f.join = max(f.join, w.run)
 		w.run = f.entry
@@ -250,7 +265,13 @@ func (w *walk) instruction() {
 	case opBr, opBrIf:
 		w.charge(at, cost(op))
 		if d := w.label(); r.err == nil {
-			w.branch(d)
+			if op == opBr {
+				w.branch(d, 0)
+				w.flow.end()
+			} else {
+				w.branch(d, 1)
+				w.flow.next()
+			}
 			w.diverge()
 		}
 	case opBrTable:
@@ -322,11 +343,15 @@ func (w *walk) instruction() {
 func (w *walk) branchTable() {
 	n := w.r.count(w.m.limits.BranchTargets-w.targets, "br_table targets in one function")
 	w.targets += n
+	if w.tables += n; w.r.err == nil && w.tables > w.m.limits.TableTargets {
+		w.r.fail("%d br_table targets in all functions, at most %d are allowed", w.tables, w.m.limits.TableTargets)
+	}
 	for i := 0; i <= n && w.r.err == nil; i++ { // and the default
 		if d := w.label(); w.r.err == nil {
-			w.branch(d)
+			w.branch(d, 1)
 		}
 	}
+	w.flow.end()
 	if w.r.err == nil {
 		w.diverge()
 	}
