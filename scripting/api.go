@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
 // The constants of the redis table.
@@ -47,11 +49,14 @@ func (st *state) redisAPI(e *Engine) *lua.LTable {
 	return t
 }
 
-// argBuffer holds the arguments of one redis.call.
+// argBuffer holds the words of one redis.call: views of the script's strings, of the
+// client's words, and of text that lives until the next call. The commands only read
+// them.
 type argBuffer struct {
-	bytes []byte
-	ends  []int
-	argv  [][]byte
+	argv [][]byte
+	text []byte // of numbers
+	size int
+	most int // of argv that was used since forget
 }
 
 const (
@@ -61,39 +66,64 @@ const (
 	callCost = 32
 )
 
+func (a *argBuffer) begin() {
+	a.most = max(a.most, len(a.argv))
+	a.argv, a.text, a.size = a.argv[:0], a.text[:0], 0
+}
+
+func (a *argBuffer) append(b []byte) {
+	a.argv = append(a.argv, b)
+	a.size += len(b)
+}
+
+// add appends a value; false says that it cannot be a word.
+func (a *argBuffer) add(v lua.LValue) bool {
+	switch v := v.(type) {
+	case lua.LString:
+		a.append(value.String(string(v)).AsBytes())
+	case lua.LNumber:
+		begin := len(a.text)
+		a.text = appendArgument(a.text, float64(v))
+		a.append(a.text[begin:len(a.text):len(a.text)])
+	default:
+		return false
+	}
+	return true
+}
+
+const (
+	noArguments    = "Please specify at least one argument for this redis lib call"
+	wrongArguments = "Lua redis lib command arguments must be strings or integers"
+)
+
 // arguments gathers the command's words, in memory that lives until the next call.
 func (a *argBuffer) arguments(L *lua.LState) (argv [][]byte, problem string) {
 	n := L.GetTop()
 	if n == 0 {
-		return nil, "Please specify at least one argument for this redis lib call"
+		return nil, noArguments
 	}
-	a.bytes, a.ends, a.argv = a.bytes[:0], a.ends[:0], a.argv[:0]
+	a.begin()
 	for i := 1; i <= n; i++ {
-		switch v := L.Get(i).(type) {
-		case lua.LString:
-			a.bytes = append(a.bytes, v...)
-		case lua.LNumber:
-			a.bytes = appendArgument(a.bytes, float64(v))
-		default:
-			return nil, "Lua redis lib command arguments must be strings or integers"
+		if !a.add(L.Get(i)) {
+			return nil, wrongArguments
 		}
-		a.ends = append(a.ends, len(a.bytes))
-	}
-	begin := 0
-	for _, end := range a.ends {
-		a.argv = append(a.argv, a.bytes[begin:end:end])
-		begin = end
 	}
 	return a.argv, ""
 }
 
 func (a *argBuffer) done() {
-	if cap(a.bytes) > maxKeptArgs {
-		a.bytes = nil
+	if cap(a.text) > maxKeptArgs {
+		a.text = nil
 	}
 	if cap(a.argv) > maxKeptArgs/64 {
-		a.argv, a.ends = nil, nil
+		a.argv, a.most = nil, 0
 	}
+}
+
+// forget drops what the commands of a run were called with.
+func (a *argBuffer) forget() {
+	clear(a.argv[:max(a.most, len(a.argv))])
+	a.argv, a.most = a.argv[:0], 0
 }
 
 // apiCall is redis.call: an error reply is raised as its table.
@@ -115,9 +145,14 @@ func apiPCall(L *lua.LState) int {
 
 func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
 	r := runOf(L)
-	st := r.state
 	r.pay(L, callCost)
-	argv, problem := st.args.arguments(L)
+	argv, problem := r.state.args.arguments(L)
+	return r.command(L, argv, problem)
+}
+
+// command runs a command of the script's, unless there is a problem with its words.
+func (r *run) command(L *lua.LState, argv [][]byte, problem string) (v lua.LValue, failed bool) {
+	st := r.state
 	lr := &st.reply
 	lr.run, lr.L = r, L
 	if problem != "" {
@@ -125,8 +160,7 @@ func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
 		t.RawSetString("err", lua.LString("ERR "+problem))
 		return t, true
 	}
-	size := len(st.args.bytes)
-	if size > 256 {
+	if size := st.args.size; size > 256 {
 		r.alloc(L, size)
 	}
 	err := r.inv.Caller.Call(argv, lr)

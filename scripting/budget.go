@@ -24,6 +24,11 @@ type run struct {
 
 	engine *Engine
 	state  *state
+	perRun
+}
+
+// perRun is what each run begins with anew.
+type perRun struct {
 	inv    *Invocation
 	script *Script
 	// function is the one called, nil in a script.

@@ -241,8 +241,25 @@ func (lr *luaReply) Error(msg string) { lr.add(nodeError, 0, 256, lua.LString(on
 // Int becomes a number.
 func (lr *luaReply) Int(n int64) { lr.add(nodeValue, 0, 8, number(float64(n))) }
 
+// The first of ARGV that a reply is compared with, and how long it may be: a lock's
+// token comes back as the script's own argument.
+const (
+	wordsCompared = 4
+	maxCompared   = 256
+)
+
 // Bulk becomes a string.
-func (lr *luaReply) Bulk(b []byte) { lr.bulk(string(b)) }
+func (lr *luaReply) Bulk(b []byte) {
+	if r := lr.run; len(b) <= maxCompared && r.script != nil && r.script.globals.argv && !r.script.argsEscape {
+		for i, w := range r.inv.Args[:min(len(r.inv.Args), wordsCompared)] {
+			if string(w) == string(b) {
+				lr.add(nodeValue, 0, 0, r.state.argv.RawGetInt(i+1))
+				return
+			}
+		}
+	}
+	lr.bulk(string(b))
+}
 
 // BulkString becomes a string.
 func (lr *luaReply) BulkString(s string) { lr.bulk(s) }

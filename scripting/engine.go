@@ -324,7 +324,7 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 // reset makes a state ready for one run.
 func (st *state) reset(s *Script, inv *Invocation) {
 	r := &st.run
-	*r = run{engine: r.engine, state: st, inv: inv, script: s, resp: 2}
+	r.perRun = perRun{inv: inv, script: s, resp: 2}
 	r.Begin(r.engine.terms(inv, instructionBytes))
 	inv.account = &r.Account
 	if inv.Trace {
@@ -349,8 +349,12 @@ func (st *state) begin(s *Script, inv *Invocation) {
 		st.globals.RawSetString("ARGV", st.argv)
 		st.ownArgs = false
 	}
-	st.list(st.keys, inv.Keys)
-	st.list(st.argv, inv.Args)
+	if s.globals.keys {
+		st.list(st.keys, inv.Keys)
+	}
+	if s.globals.argv {
+		st.list(st.argv, inv.Args)
+	}
 }
 
 // list makes t the array of values and nothing else; t has only an array part.
@@ -374,6 +378,7 @@ func (st *state) end() {
 	r := &st.run
 	r.inv, r.script, r.function, r.loading = nil, nil, nil, nil
 	st.reply.reset()
+	st.args.forget()
 }
 
 // protected calls fn, and makes an error of what unwinds it.
@@ -396,6 +401,9 @@ func (st *state) callMain(s *Script) {
 		// No script can reach the function that is its own main chunk, so the
 		// next run of the same script may have it again.
 		st.main = st.L.NewFunctionFromProto(s.proto)
+		if !s.globals.stores {
+			st.main.Env = st.globals // the read-only face would only cost look-ups
+		}
 	}
 	st.L.Push(st.main)
 	st.L.Call(0, 1)

@@ -48,7 +48,7 @@ func baseAssert(L *lua.LState) int {
 func baseCollectGarbage(L *lua.LState) int {
 	switch opt := optString(L, 1, "collect"); opt {
 	case "count":
-		L.Push(number(float64(runOf(L).Mem) / 1024))
+		L.Push(number(float64(1024+runOf(L).Mem) / 1024))
 	case "step":
 		L.Push(lua.LFalse)
 	case "collect", "stop", "restart":

@@ -30,6 +30,10 @@ type lowering struct {
 	work   int
 	// argsEscape is set when KEYS or ARGV stand where the script could keep or change the tables.
 	argsEscape bool
+	// script is set for the source of a script, whose KEYS and ARGV are the
+	// invocation's, and commands are its calls of redis.call.
+	script   bool
+	commands []commandCall
 }
 
 // constant accounts for the search for a constant of the source among the stand-ins.
@@ -441,6 +445,7 @@ func (lo *lowering) funcCall(x *ast.FuncCallExpr) ast.Expr {
 			lo.exprs(x.Args[1:])
 			return x
 		}
+		lo.command(x)
 		x.Func = lo.expr(x.Func)
 	}
 	lo.exprs(x.Args)

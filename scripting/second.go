@@ -138,7 +138,8 @@ func (e *Engine) compileBoth(s *Script) {
 		if err != nil {
 			return
 		}
-		if s.proto, s.argsEscape, err = e.compileSource(body, s.chunk()); err == nil {
+		tree, err := e.parseSource(body, s.chunk())
+		if err == nil && e.compileVM(s, tree) == nil {
 			s.both.Store(true)
 		}
 	})

@@ -69,6 +69,7 @@ type Script struct {
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
 	argsEscape bool
+	globals    globalUse
 }
 
 // declared are the flags of a command that runs s; a nil script is one that it
@@ -105,7 +106,7 @@ func (e *Engine) compile(s *Script, body string) error {
 		return err
 	}
 	if s.program, s.why = e.compileSecond(s, tree); s.program == nil {
-		s.proto, s.argsEscape, err = e.compileTree(tree, s.chunk())
+		err = e.compileVM(s, tree)
 	}
 	return err
 }
@@ -127,7 +128,16 @@ func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, arg
 	if err != nil {
 		return nil, false, err
 	}
-	return e.compileTree(tree, chunk)
+	return e.compileTree(tree, chunk, false)
+}
+
+// compileVM compiles the tree of s for the virtual machine.
+func (e *Engine) compileVM(s *Script, tree chunkTree) (err error) {
+	s.proto, s.argsEscape, err = e.compileTree(tree, s.chunk(), !s.library)
+	if err == nil {
+		s.globals.look(s.proto)
+	}
+	return err
 }
 
 func (e *Engine) parseSource(src, chunk string) (chunkTree, error) {
@@ -137,11 +147,12 @@ func (e *Engine) parseSource(src, chunk string) (chunkTree, error) {
 	return parseChunk(src, chunk)
 }
 
-// compileTree rewrites and compiles a tree, which it changes.
-func (e *Engine) compileTree(tree chunkTree, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
-	lo := &lowering{kinds: tree.kinds, consts: tree.consts, token: e.token}
+// compileTree rewrites and compiles a tree, which it changes. script is as in lowering.
+func (e *Engine) compileTree(tree chunkTree, chunk string, script bool) (proto *lua.FunctionProto, argsEscape bool, err error) {
+	lo := &lowering{kinds: tree.kinds, consts: tree.consts, token: e.token, script: script}
 	lo.fn.consts = tree.consts[nil]
 	lo.stmts(tree.stmts)
+	lo.plan()
 	if lo.work > maxCompileWork {
 		return nil, false, fmt.Errorf("%s:1: %s", chunk, tooComplex)
 	}
