@@ -401,7 +401,7 @@ func (st *state) callMain(s *Script) {
 		// No script can reach the function that is its own main chunk, so the
 		// next run of the same script may have it again.
 		st.main = st.L.NewFunctionFromProto(s.proto)
-		if !s.globals.stores {
+		if !s.library && !s.globals.stores {
 			st.main.Env = st.globals // the read-only face would only cost look-ups
 		}
 	}
