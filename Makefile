@@ -10,6 +10,12 @@ GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
 # Modules of their own: their dependencies are not latchkey's.
 NESTED      := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
+# All folders of ours with Go code.
+GODIRS      := cmd examples internal plugins proxy scripting store
+
+# What make check builds for beside the system at hand. FreeBSD builds too; Windows does not: the prompt and the sockets are Unix's.
+BUILDS      := linux/arm64 darwin/arm64
+
 # What -race is worth its time for: all that starts goroutines or is shared by them.
 RACE        ?= ./store ./store/command ./proxy/... ./cmd/latchkey/cli
 
@@ -70,9 +76,12 @@ needs:
 	command -v gcc          >/dev/null || missing gcc "gcc (for go test -race)"
 
 check: ## format, vet, lint, import directions, generated files, words of unfinished work
-	@echo gofumpt; out=$$($(GOFUMPT) -l cmd plugins proxy scripting store examples) || exit 1; \
+	@echo gofumpt; out=$$($(GOFUMPT) -l $(GODIRS)) || exit 1; \
 		[ -z "$$out" ] || { echo "not formatted as gofumpt does; run make fmt:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
+	@# Where it is not tried it builds at least.
+	@set -e; for system in $(BUILDS); do echo "$(GO) build ./... for $$system"; \
+		GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) build ./...; done
 	@set -e; for m in $(NESTED); do echo "cd $$m && $(GO) vet ./..."; (cd $$m && $(GO) vet ./...); done
 	@# ST1005 asks for error texts without capitals and full stops; replies have Redis's texts.
 	$(STATICCHECK) -checks inherit,-ST1005 ./...
@@ -84,7 +93,7 @@ check: ## format, vet, lint, import directions, generated files, words of unfini
 		echo "files named for unfinished work"; exit 1; fi
 
 fmt: ## format all Go files
-	$(GOFUMPT) -w cmd plugins proxy scripting store examples
+	$(GOFUMPT) -w $(GODIRS)
 
 diff: build ## replay the transcripts on redis-server and on latchkey
 	$(GO) run ./store/command/transcript/diff -redis $(REDIS) -latchkey $(BIN)

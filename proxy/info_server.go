@@ -170,15 +170,6 @@ func (s *Server) infoMemory(t *infoText) {
 	t.zeros("active_defrag_running", "lazyfree_pending_objects", "lazyfreed_objects")
 }
 
-// systemMemory is the machine's memory in bytes.
-func systemMemory() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Totalram) * int64(info.Unit)
-}
-
 func (s *Server) infoPersistence(t *infoText) {
 	t.zeros("loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age")
 	t.float("current_fork_perc", 0, 2)

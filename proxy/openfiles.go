@@ -20,21 +20,32 @@ func openFiles(clients int64) int64 {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return clients // unknown: accept will tell
 	}
-	if want := uint64(clients + reservedFiles); limit.Cur < want {
-		higher := unix.Rlimit{Cur: want, Max: max(want, limit.Max)}
-		if unix.Setrlimit(unix.RLIMIT_NOFILE, &higher) != nil { // only root may raise Max
-			higher = unix.Rlimit{Cur: min(want, limit.Max), Max: limit.Max}
-			if unix.Setrlimit(unix.RLIMIT_NOFILE, &higher) != nil {
-				higher = limit
-			}
-		}
-		limit = higher
+	want, soft, hard := uint64(clients+reservedFiles), uint64(limit.Cur), uint64(limit.Max)
+	// Only root may raise the hard limit.
+	if soft < want && !setOpenFiles(&soft, want, max(want, hard)) {
+		setOpenFiles(&soft, min(want, hard), hard)
 	}
-	if limit.Cur >= uint64(clients+reservedFiles) {
+	if soft >= want {
 		return clients
 	}
-	return max(1, int64(limit.Cur)-reservedFiles)
+	return max(1, int64(soft)-reservedFiles)
 }
+
+// setOpenFiles sets the limits of open files, and is false where the system
+// refuses them.
+func setOpenFiles(current *uint64, soft, hard uint64) bool {
+	var limit unix.Rlimit
+	convert(&limit.Cur, soft)
+	convert(&limit.Max, hard)
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return false
+	}
+	*current = soft
+	return true
+}
+
+// convert is for the limits, which are signed on FreeBSD.
+func convert[N int64 | uint64](to *N, n uint64) { *to = N(n) }
 
 // fitMaxClients makes room for maxclients, or lowers it to what there is room
 // for and says so, as Redis does at its start.

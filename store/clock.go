@@ -3,8 +3,6 @@ package store
 import (
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Clock is the store's only source of time. NowMilli is the time that verdicts
@@ -22,11 +20,14 @@ type Clock interface {
 //
 // The elapsed time is the runtime's monotonic clock, which is cheap to read but
 // stops while the machine sleeps, plus a correction that Correct refreshes from
-// CLOCK_BOOTTIME.
+// the system's clock that does not stop: on Linux CLOCK_BOOTTIME. Where there is
+// none, time asleep does not count, so that a lock may be held longer than was
+// asked for, but never shorter.
 type SystemClock struct {
 	start     time.Time
 	wallMicro int64
-	bootBase  int64        // CLOCK_BOOTTIME less monotonic time at start, ns
+	bootBase  int64        // bootNano less monotonic time at start, ns
+	boots     bool         // bootBase is known
 	asleep    atomic.Int64 // ns slept since start
 }
 
@@ -34,14 +35,18 @@ type SystemClock struct {
 func NewSystemClock() *SystemClock {
 	now := time.Now()
 	c := &SystemClock{start: now, wallMicro: now.UnixMicro()}
-	c.bootBase = bootNano()
+	c.bootBase, c.boots = bootNano()
 	return c
 }
 
-// Correct reads CLOCK_BOOTTIME and takes the time that the machine slept into
-// account. Call it a few times a second.
+// Correct takes the time that the machine slept into account. Call it a few
+// times a second.
 func (c *SystemClock) Correct() {
-	slept := (bootNano() - c.bootBase) - int64(time.Since(c.start))
+	boot, ok := bootNano()
+	if !ok || !c.boots {
+		return
+	}
+	slept := (boot - c.bootBase) - int64(time.Since(c.start))
 	// The two clocks are not read at one instant: below a millisecond it is noise.
 	if slept-c.asleep.Load() > int64(time.Millisecond) {
 		c.asleep.Store(slept)
@@ -55,14 +60,6 @@ func (c *SystemClock) NowMicro() int64 {
 
 // NowMilli implements Clock.
 func (c *SystemClock) NowMilli() int64 { return c.NowMicro() / 1000 }
-
-func bootNano() int64 {
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
-		return 0
-	}
-	return ts.Nano()
-}
 
 // ManualClock is a Clock for tests: it stands still until it is moved.
 type ManualClock struct{ micro atomic.Int64 }
