@@ -3,6 +3,7 @@ package scripting
 import (
 	"testing"
 
+	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -63,7 +64,8 @@ func unlocker(t testing.TB, o Options) func() {
 
 // TestUnlockAllocatesNothing: the script that most clients run takes no memory.
 func TestUnlockAllocatesNothing(t *testing.T) {
-	if n := testing.AllocsPerRun(1000, unlocker(t, Options{})); n >= 1 {
+	// Under the race detector a sync.Pool drops some of what it is given.
+	if n := testing.AllocsPerRun(1000, unlocker(t, Options{})); n >= 1 && !underrace.On {
 		t.Errorf("the unlock script allocates %v times a run, want 0", n)
 	}
 }

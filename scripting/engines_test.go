@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -366,7 +367,7 @@ func bothEngines(t testing.TB) (vm, second *Engine) {
 func TestEnginesAgree(t *testing.T) {
 	vm, second := bothEngines(t)
 	r := rand.New(rand.NewPCG(7, 7))
-	for range 2000 {
+	for range underrace.Fewer(2000, 10) {
 		choices := make([]byte, 20+r.IntN(300))
 		for i := range choices {
 			choices[i] = byte(r.Uint32())

@@ -15,6 +15,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
@@ -83,7 +84,7 @@ const (
 	hostileHeap = 10 * hostileMemory
 	// compileTime is what a source may take that is bounded by its shape, not by
 	// the script's deadline.
-	compileTime = 800 * time.Millisecond
+	compileTime = underrace.Slow * 800 * time.Millisecond
 )
 
 // TestHostileCorpus runs each script of testdata/hostile in both engines: it ends
@@ -94,6 +95,7 @@ func TestHostileCorpus(t *testing.T) {
 	if least := 200; len(list) < least {
 		t.Errorf("%d scripts, want at least %d", len(list), least)
 	}
+	list = underrace.Sample(list, 8)
 	world, err := os.ReadFile("testdata/hostile/world.lua")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func runHostile(t *testing.T, list []hostileScript, world string, vmOnly bool) {
 		// part: what is too late again and again, with ever longer deadlines, is.
 		for try, deadline := 0, hostileDeadline; ; try, deadline = try+1, deadline*3/2 {
 			limit(deadline)
-			late := 2 * deadline
+			late := underrace.Slow * 2 * deadline
 			if h.file == "sources.txt" {
 				late += compileTime
 				c.do("SCRIPT", "FLUSH")

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 )
 
@@ -92,7 +93,7 @@ func hostileScriptsEnd(t *testing.T, e *Engine) {
 			got := eval(e, newFakeStore(), src, Limits{Time: deadline, Memory: 64 << 20})
 			took := time.Since(begin)
 			// The deadline is the script's; a loaded machine and -race take their own.
-			if took > 5*deadline+time.Second {
+			if took > underrace.Slow*(5*deadline+time.Second) {
 				t.Errorf("took %v with a deadline of %v; reply %q", took, deadline, clipText(got))
 			}
 			if after := eval(e, newFakeStore(), `return {type(string.len), #KEYS, 'x' .. 1}`, Limits{}); after != clean {
@@ -154,7 +155,7 @@ func TestSourceBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Now()
 			_, err := e.Compile([]byte(src))
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > underrace.Slow*5*time.Second {
 				t.Errorf("compiling %d bytes took %v; error %v", len(src), took, err)
 			}
 		})
