@@ -16,11 +16,8 @@ GODIRS      := cmd examples internal plugins proxy scripting store
 # What make check builds for beside the system at hand. FreeBSD builds too; Windows does not: the prompt and the sockets are Unix's.
 BUILDS      := linux/arm64 darwin/arm64
 
-# What -race is worth its time for: all that starts goroutines or is shared by them.
-RACE        ?= ./store ./store/command ./proxy/... ./cmd/latchkey/cli
-
-# Of the rooms whose other tests have bounds of time or compile large modules, what shares anything between goroutines.
-RACE_RUN    ?= Concurrent|Kill|Tally|Cache|World|KeysAre|EngineStats|Short|OneHolder|Undeclared|FunctionEffects|Reload|TestPool|TestBlock|TestTimers|TestEvents|TestClosed|FewInstances|Unload|ListWhile
+# What make race runs whole, with -short: all but the examples, which ask the same rooms again.
+RACE        ?= ./store/... ./proxy/... ./scripting/... ./plugins/... ./cmd/...
 
 FUZZTIME    ?= 5m
 BENCH       ?= .
@@ -58,8 +55,7 @@ test-nested:
 
 race: ## run the tests of all that is concurrent under the race detector
 	@if command -v gcc >/dev/null || command -v clang >/dev/null; then \
-		echo "$(GO) test -race -short $(RACE)"; CGO_ENABLED=1 $(GO) test -race -short $(RACE) && \
-		CGO_ENABLED=1 $(GO) test -race -short -run '$(RACE_RUN)' ./scripting ./plugins; \
+		echo "$(GO) test -race -short $(RACE)"; CGO_ENABLED=1 $(GO) test -race -short $(RACE); \
 	elif [ "$(CI)" = 1 ]; then \
 		echo "make race: no C compiler: install the Debian package gcc"; exit 1; \
 	else \

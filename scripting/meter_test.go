@@ -14,7 +14,7 @@ func TestCommandsChargeTheScript(t *testing.T) {
 	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
 		r := newRoomOn(t, Settings{}, store.Options{}, Options{VMOnly: vmOnly})
 		c := r.client()
-		c.expect("+OK", "SET", "long", strings.Repeat("ab", 4000))
+		c.expect("+OK", "SET", "long", strings.Repeat("ab", 2000))
 		c.expect(":4000001", "SETRANGE", "wide", "4000000", "x")
 		for _, tt := range []struct {
 			limits    Limits
@@ -27,7 +27,7 @@ func TestCommandsChargeTheScript(t *testing.T) {
 			{Limits{Memory: 1 << 20}, "redis.pcall('LCS', 'long', 'long') return 1", memory},
 			{Limits{Memory: 1 << 20}, "redis.call('SETRANGE', 'wide', 3000000, 'x') return redis.call('SETRANGE', KEYS[1], 9000, 'x')", ":9001"},
 			{Limits{Instructions: 100_000}, "redis.pcall('LCS', 'long', 'long', 'LEN') return 1", instructions},
-			{Limits{Instructions: 100_000_000}, "return redis.call('LCS', 'long', 'long', 'LEN')", ":8000"},
+			{Limits{Instructions: 100_000_000}, "return redis.call('LCS', 'long', 'long', 'LEN')", ":4000"},
 		} {
 			r.runner.Set(Settings{Limits: tt.limits})
 			if got := c.do("EVAL", tt.src, "1", "k"); !strings.HasPrefix(got, tt.want) {
