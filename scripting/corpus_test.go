@@ -45,16 +45,22 @@ func dialServer(t testing.TB, addr string) *asker {
 }
 
 func (a *asker) ask(proto int, args ...string) (transcript.Reply, error) {
+	if err := a.send(proto, args...); err != nil {
+		return transcript.Reply{}, err
+	}
+	return transcript.ReadReply(a.read[proto])
+}
+
+// send is ask without the reply.
+func (a *asker) send(proto int, args ...string) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
 	for _, arg := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
 	}
 	a.conns[proto].SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := a.conns[proto].Write(b.Bytes()); err != nil {
-		return transcript.Reply{}, err
-	}
-	return transcript.ReadReply(a.read[proto])
+	_, err := a.conns[proto].Write(b.Bytes())
+	return err
 }
 
 // startLatchkey starts a server of ours and returns its address.
@@ -139,8 +145,13 @@ func dump(a *asker) (lines []string, err error) {
 	return lines, nil
 }
 
-// redisAsker starts redis-server; what needs it is skipped where there is none.
 func redisAsker(t testing.TB) *asker {
+	t.Helper()
+	return dialServer(t, startRedisServer(t).Addr)
+}
+
+// startRedisServer starts redis-server; what needs it is skipped where there is none.
+func startRedisServer(t testing.TB) *transcript.Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -156,7 +167,7 @@ func redisAsker(t testing.TB) *asker {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	return dialServer(t, s.Addr)
+	return s
 }
 
 // updating says that the files are to be written anew.
