@@ -261,7 +261,7 @@ func (b *Blocked) register() {
 	for i := range b.refs {
 		r := &b.refs[i]
 		r.hash = s.hash(r.name)
-		r.sh, r.db = &s.shards[r.hash>>(64-shardBits)], s.physical(r.logical)
+		r.sh, r.db = s.shardOf(r.hash), s.physical(r.logical)
 	}
 	for _, r := range b.refs {
 		r.sh.latch.Lock()

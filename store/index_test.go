@@ -44,8 +44,8 @@ func TestIndexAgainstMap(t *testing.T) {
 			}
 		}
 		seen := 0
-		for i := range x.slots {
-			if e := x.slots[i].e; e != nil {
+		for i, slot := range x.all() {
+			if e := slot.e; e != nil {
 				seen++
 				if model[e.key] != e {
 					t.Fatalf("spread %d: slot %d holds %q, which the map does not", spread, i, e.key)
@@ -55,8 +55,8 @@ func TestIndexAgainstMap(t *testing.T) {
 		if seen != len(model) {
 			t.Fatalf("spread %d: %d slots are in use for %d entries", spread, seen, len(model))
 		}
-		if len(x.slots) > smallestIndex && x.n*8 < len(x.slots) {
-			t.Fatalf("spread %d: %d slots are kept for %d entries", spread, len(x.slots), x.n)
+		if len(x.all()) > smallestIndex && x.n*8 < len(x.all()) {
+			t.Fatalf("spread %d: %d slots are kept for %d entries", spread, len(x.all()), x.n)
 		}
 	}
 }

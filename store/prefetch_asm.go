@@ -4,7 +4,8 @@ package store
 
 import "unsafe"
 
-// prefetch asks the processor for the cache line at p and does not wait for it.
+// prefetch asks the processor for the cache lines at the first n addresses, and
+// for those also bytes behind them, and does not wait for any.
 //
 //go:noescape
-func prefetch(p unsafe.Pointer)
+func prefetch(at *[touchMost]unsafe.Pointer, n int, also uintptr)

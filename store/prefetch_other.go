@@ -5,4 +5,4 @@ package store
 import "unsafe"
 
 // prefetch does nothing where we have no instruction for it.
-func prefetch(unsafe.Pointer) {}
+func prefetch(*[touchMost]unsafe.Pointer, int, uintptr) {}

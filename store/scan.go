@@ -40,9 +40,8 @@ func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 	if tx.flushed == nil || !tx.flushed[phys] {
 		sh.latch.Lock()
 		tx.lsn = max(tx.lsn, sh.lsn)
-		x := &sh.dbs[phys]
-		for i := range x.slots {
-			e := x.slots[i].e
+		for _, slot := range sh.dbs[phys].all() {
+			e := slot.e
 			if e == nil {
 				continue
 			}

@@ -23,6 +23,9 @@ type shard struct {
 	_     [48]byte // a shard's latch shares no cache line with another's
 }
 
+// shardOf is where the keys with a hash are.
+func (s *Store) shardOf(hash uint64) *shard { return &s.shards[hash>>(64-shardBits)] }
+
 func (sh *shard) get(db int, hash uint64, name []byte) *entry {
 	return sh.dbs[db].get(hash, name)
 }
@@ -75,11 +78,8 @@ func (sh *shard) dropVolatile(e *entry) {
 // clear empties a database and returns how many entries and bytes went.
 func (sh *shard) clear(db int) (n, bytes int64) {
 	x := &sh.dbs[db]
-	if x.n == 0 {
-		return 0, 0
-	}
-	for i := range x.slots {
-		e := x.slots[i].e
+	for _, slot := range x.all() {
+		e := slot.e
 		if e == nil {
 			continue
 		}
@@ -89,6 +89,6 @@ func (sh *shard) clear(db int) (n, bytes int64) {
 			sh.dropVolatile(e)
 		}
 	}
-	*x = index{}
+	x.clear()
 	return n, bytes
 }

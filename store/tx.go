@@ -168,7 +168,7 @@ func (tx *Tx) stage(phys, db int, hash uint64, name []byte) *Key {
 		k = &Key{}
 	}
 	k.tx, k.db, k.logical, k.hash, k.name = tx, phys, db, hash, name
-	k.sh = &tx.s.shards[hash>>(64-shardBits)]
+	k.sh = tx.s.shardOf(hash)
 	tx.keys = append(tx.keys, k)
 	if len(tx.keys) > indexAbove {
 		if len(tx.index) == 0 {

@@ -49,7 +49,7 @@ func (s *Store) Watch(w *Watcher, db int, name []byte) {
 	defer s.swapping.RUnlock()
 	phys := s.physical(db)
 	hash := s.hash(name)
-	sh := &s.shards[hash>>(64-shardBits)]
+	sh := s.shardOf(hash)
 	h := lockHash(hash, phys)
 	sh.latch.Lock()
 	defer sh.latch.Unlock()
