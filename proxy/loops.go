@@ -47,8 +47,9 @@ func (s *Server) startLoops() {
 	if n < 0 {
 		n = max(1, runtime.NumCPU()/2)
 	}
+	keep := 2*n <= runtime.GOMAXPROCS(0)
 	for range n {
-		l, err := netloop.New()
+		l, err := netloop.New(keep)
 		if err != nil {
 			if !errors.Is(err, netloop.ErrUnsupported) {
 				s.log.Warn("cannot start an event loop; clients without one get a goroutine each", "err", err)

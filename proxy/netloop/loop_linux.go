@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"unsafe"
 )
 
 // maxEvents is how many events are fetched at once.
@@ -39,6 +38,8 @@ type Loop struct {
 	answers []*Conn // who has answered in this round, from place answer on
 	answer  int
 	events  [maxEvents]syscall.EpollEvent
+	keep    bool // see wait_linux.go
+	brisk   bool
 
 	length atomic.Int64 // any goroutine: connections
 	waited atomic.Int64 // any goroutine: ns in epoll_wait that have ended
@@ -72,8 +73,20 @@ const (
 	give             // n connections move to another loop
 )
 
-// New starts a loop.
-func New() (*Loop, error) {
+// New starts a loop. With keep it may keep its processor in short waits, for
+// which there must be as many again (GOMAXPROCS) that others can have.
+func New(keep bool) (*Loop, error) {
+	l, err := open(keep)
+	if err != nil {
+		return nil, err
+	}
+	l.running.Go(l.guard)
+	l.running.Go(l.run)
+	return l, nil
+}
+
+// open makes a loop that nobody runs.
+func open(keep bool) (*Loop, error) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -83,15 +96,12 @@ func New() (*Loop, error) {
 		syscall.Close(epoll)
 		return nil, os.NewSyscallError("eventfd2", errno)
 	}
-	l := &Loop{epoll: epoll, wakeup: int(fd), watch: make(chan struct{}, 1), stop: make(chan struct{})}
+	l := &Loop{epoll: epoll, wakeup: int(fd), watch: make(chan struct{}, 1), stop: make(chan struct{}), keep: keep}
 	ev := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(l.wakeup)}
 	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, l.wakeup, &ev); err != nil {
-		syscall.Close(epoll)
-		syscall.Close(l.wakeup)
+		l.release()
 		return nil, os.NewSyscallError("epoll_ctl", err)
 	}
-	l.running.Go(l.guard)
-	l.running.Go(l.run)
 	return l, nil
 }
 
@@ -102,6 +112,11 @@ func (l *Loop) Close() {
 	close(l.stop)
 	l.running.Wait()
 	l.takeInbox()
+	l.release()
+}
+
+// release gives the loop's own descriptors back.
+func (l *Loop) release() {
 	syscall.Close(l.epoll)
 	syscall.Close(l.wakeup)
 }
@@ -166,22 +181,23 @@ func (l *Loop) run() {
 
 // poll fetches events, and waits for some if there is nothing else to do.
 func (l *Loop) poll() {
-	var n uintptr
+	var n int
 	var errno syscall.Errno
 	wait := len(l.next) == 0
 	if wait {
 		l.asleep.Store(true)
 		wait = !l.posted.Load() && !l.closing.Load()
 	}
-	first := uintptr(unsafe.Pointer(&l.events))
 	if wait {
 		began := now()
 		l.since.Store(began)
-		n, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll), first, maxEvents, ^uintptr(0), 0, 0)
+		n, errno = l.wait()
 		l.since.Store(0)
-		l.waited.Add(now() - began)
+		took := now() - began
+		l.waited.Add(took)
+		l.brisk = l.keep && took < brisk
 	} else {
-		n, _, errno = syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll), first, maxEvents, 0, 0, 0)
+		n, errno = l.fetch(0)
 	}
 	l.asleep.Store(false)
 	if errno != 0 {

@@ -103,7 +103,7 @@ func echo(h *lines, line string) { h.out = append(append(h.out, line...), '\n') 
 
 func serve(t *testing.T, network string, do func(h *lines, line string)) *server {
 	t.Helper()
-	loop, err := New()
+	loop, err := New(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +474,7 @@ func TestGive(t *testing.T) {
 		}
 		echo(h, line)
 	})
-	other, err := New()
+	other, err := New(false)
 	if err != nil {
 		t.Fatal(err)
 	}
