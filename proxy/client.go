@@ -277,6 +277,7 @@ func (c *client) sendAhead() {
 // arguments; unblockable tells whether CLIENT UNBLOCK may end the wait.
 func (c *client) rest(args [][]byte, unblockable bool) func() {
 	c.leaveLoop()
+	c.sess.Waits()
 	c.lastUsed.Store(c.s.seconds())
 	c.snapshot(args)
 	c.setBlocked(true, unblockable)

@@ -47,6 +47,7 @@ type Session struct {
 	Memo any
 
 	stamp int64  // monotonic ns when the running command began
+	run   run    // commands that have ended and are not measured yet
 	acc   ledger // commands that have ended
 	inner ledger // of the running transaction, which may have to run again
 	pos   []Position

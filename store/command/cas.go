@@ -13,7 +13,7 @@ import (
 func compareCommands() []*Spec {
 	return []*Spec{
 		{
-			Name: "delifeq", Arity: 3, Flags: Write, Categories: CatString,
+			Name: "delifeq", Arity: 3, Flags: Write, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRM | KeyAccess | KeyDelete), Handler: delIfEq,
 			Summary: "Deletes a key if its value is the given one.", Since: "valkey 9.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key value",
@@ -42,7 +42,7 @@ func compareCommands() []*Spec {
 				"[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
 		},
 		{
-			Name: "cas", Arity: -4, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "cas", Arity: -4, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: cas,
 			Summary: "Sets a string to a new value if it has the old one.", Since: "tair 1.2.3", Group: "string",
 			Complexity: "O(1)",
@@ -50,7 +50,7 @@ func compareCommands() []*Spec {
 				"[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
 		},
 		{
-			Name: "cad", Arity: 3, Flags: Write | Fast, Categories: CatString,
+			Name: "cad", Arity: 3, Flags: Write | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyDelete), Handler: cad,
 			Summary: "Deletes a key if its value is the given one.", Since: "tair 1.2.3", Group: "string",
 			Complexity: "O(1)", Syntax: "key value",

@@ -65,6 +65,9 @@ const fewKeys = 8
 // Spec is known, its arity right, and the client may run it.
 func (e *Engine) Run(c *Call) {
 	c.E, c.Tx = e, c.S.Tx
+	if c.S.run.spec != c.Spec {
+		c.S.Measure()
+	}
 	if c.Spec.Prepare != nil {
 		c.Spec.Prepare(c)
 	}
@@ -146,6 +149,7 @@ func (e *Engine) begin(c *Call) bool {
 // pass lets a command that has its transaction by, or keeps it for as long as
 // CLIENT PAUSE concerns it.
 func (e *Engine) pass(c *Call) bool {
+	c.S.Waits()
 	for {
 		held, err := e.Hold(c)
 		switch {
@@ -200,6 +204,7 @@ func (e *Engine) acquire(c *Call, keys int) bool {
 	if c.Spec.Access <= Bounded && keys <= fewKeys && !c.Lengthy && c.Tx.AcquireFast() {
 		return true
 	}
+	c.S.Waits()
 	if err := c.Tx.Acquire(c.S.Wait); err != nil {
 		e.waitFailed(c, err)
 		return false
@@ -325,21 +330,7 @@ func (e *Engine) exec(c *Call, mark int) {
 	if c.Tx.Clash() {
 		return
 	}
-	spec := c.Spec
-	now := monotonic()
-	took := now - c.S.stamp
-	c.S.stamp = now
-	a := &c.S.acc.accounts[c.S.acc.find(spec)]
-	a.add(took)
-	if slow := e.SlowAfter.Load(); slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
-		e.Slow(c, took)
-	}
-	if c.failed != "" {
-		a.failed++
-		if !c.told {
-			e.failed(c.failed)
-		}
-	}
+	e.count(c, mark)
 }
 
 // quickly is how long no quick command takes, in ns. Whoever wants to hear of

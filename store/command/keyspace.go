@@ -29,7 +29,7 @@ func keyCommands() []*Spec {
 			Complexity: "O(N) where N is the number of keys.", Syntax: "key [key ...]",
 		},
 		{
-			Name: "type", Arity: 2, Flags: ReadOnly | Fast, Categories: CatKeyspace,
+			Name: "type", Arity: 2, Flags: ReadOnly | Fast, Categories: CatKeyspace, Brief: true,
 			Keys: OneKey(KeyRO), Handler: typeOf,
 			Summary: "Returns the type of a key's value, none when it is absent.", Since: "1.0.0", Group: "generic",
 			Complexity: "O(1)", Syntax: "key",

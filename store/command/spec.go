@@ -42,6 +42,10 @@ type Spec struct {
 	// Instant: a Free command that takes no lock and waits for nothing, so that
 	// it may run in a transaction that holds latches.
 	Instant bool
+	// Brief: a call takes as long as any other whose arguments and reply have this
+	// size, whatever the key holds, so several may share one look at the clock
+	// (measure.go).
+	Brief bool
 	// Extra names keys that the key specs cannot: those in another database
 	// (COPY, MOVE). It parses as far as it can and never answers.
 	Extra func(c *Call, add func(db int, name []byte))

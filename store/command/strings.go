@@ -17,31 +17,31 @@ func stringCommands() []*Spec {
 			Complexity: "O(1), amortized over the growth of the string.", Syntax: "key value",
 		},
 		{
-			Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: decr,
 			Summary: "Takes one from the integer in a string; absent counts as 0.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key",
 		},
 		{
-			Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: decrBy,
 			Summary: "Takes a number from the integer in a string; absent counts as 0.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key decrement",
 		},
 		{
-			Name: "get", Arity: 2, Flags: ReadOnly | Fast, Categories: CatString,
+			Name: "get", Arity: 2, Flags: ReadOnly | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRO | KeyAccess), Handler: get,
 			Summary: "Returns the value of a string.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key",
 		},
 		{
-			Name: "getdel", Arity: 2, Flags: Write | Fast, Categories: CatString,
+			Name: "getdel", Arity: 2, Flags: Write | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyDelete), Handler: getDel,
 			Summary: "Returns the value of a string and deletes it.", Since: "6.2.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key",
 		},
 		{
-			Name: "getex", Arity: -2, Flags: Write | Fast, Categories: CatString,
+			Name: "getex", Arity: -2, Flags: Write | Fast, Categories: CatString, Brief: true,
 			Keys: []KeySpec{{
 				Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate,
 				Notes: "RW and UPDATE because it changes the TTL",
@@ -57,19 +57,19 @@ func stringCommands() []*Spec {
 			Complexity: "O(N) where N is the length of the part.", Syntax: "key start end",
 		},
 		{
-			Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: getSet,
 			Summary: "Sets a string and returns its value before.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key value",
 		},
 		{
-			Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: incr,
 			Summary: "Adds one to the integer in a string; absent counts as 0.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key",
 		},
 		{
-			Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRW | KeyAccess | KeyUpdate), Handler: incrBy,
 			Summary: "Adds a number to the integer in a string; absent counts as 0.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key increment",
@@ -106,13 +106,13 @@ func stringCommands() []*Spec {
 			Complexity: "O(N) where N is the number of keys.", Syntax: "key value [key value ...]",
 		},
 		{
-			Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Categories: CatString,
+			Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyOW | KeyUpdate), Handler: pSetEX,
 			Summary: "Sets a string that expires after some milliseconds.", Since: "2.6.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key milliseconds value",
 		},
 		{
-			Name: "set", Arity: -3, Flags: Write | DenyOOM, Categories: CatString,
+			Name: "set", Arity: -3, Flags: Write | DenyOOM, Categories: CatString, Brief: true,
 			Keys: []KeySpec{{
 				Begin: 1, Flags: KeyRW | KeyAccess | KeyUpdate | KeyVariable,
 				Notes: "RW and ACCESS due to the optional `GET` argument",
@@ -125,13 +125,13 @@ func stringCommands() []*Spec {
 			Differs: "It also knows IFEQ, IFNE, IFDEQ and IFDNE, as Redis 8.4 (IFEQ: Valkey 8.1).",
 		},
 		{
-			Name: "setex", Arity: 4, Flags: Write | DenyOOM, Categories: CatString,
+			Name: "setex", Arity: 4, Flags: Write | DenyOOM, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyOW | KeyUpdate), Handler: setEX,
 			Summary: "Sets a string that expires after some seconds.", Since: "2.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key seconds value",
 		},
 		{
-			Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString,
+			Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyOW | KeyInsert), Handler: setNX,
 			Summary: "Sets a string if the key does not exist.", Since: "1.0.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key value",
@@ -143,7 +143,7 @@ func stringCommands() []*Spec {
 			Complexity: "O(M) where M is the length of the value, not counting the growth of the string.", Syntax: "key offset value",
 		},
 		{
-			Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, Categories: CatString,
+			Name: "strlen", Arity: 2, Flags: ReadOnly | Fast, Categories: CatString, Brief: true,
 			Keys: OneKey(KeyRO), Handler: strLen,
 			Summary: "Returns the length of a string.", Since: "2.2.0", Group: "string",
 			Complexity: "O(1)", Syntax: "key",

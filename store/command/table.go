@@ -152,6 +152,9 @@ func (s *Spec) check() error {
 	if s.Instant && (s.Access != Free || s.Outside || s.Flags&Blocking != 0) {
 		return bad("only a free command that neither blocks nor acts outside of the keyspace can be instant")
 	}
+	if s.Brief && !s.oneKey() {
+		return bad("only a command of one key by its place can be brief")
+	}
 	if len(s.Keys) == 0 && s.Extra == nil && len(s.Sub) == 0 && s.Access <= Locked {
 		return bad("access by keys, but no key specs")
 	}

@@ -47,10 +47,10 @@ type account struct {
 	used     uint32 // buckets that are not zero
 	hist     [histBuckets]uint32
 
-	// Within a script not every call is measured: what was not counts as long as
-	// the last that was.
+	// typical is how long a brief call took when it was measured last. Within a
+	// script not every call is measured: what was not counts as typical.
 	typical int64
-	since   int // calls since then
+	since   int // calls in scripts since then
 }
 
 // find returns the place of a command's account, which stays until the ledger is
@@ -71,11 +71,17 @@ func (l *ledger) find(s *Spec) int {
 	return l.last
 }
 
-func (a *account) add(nanos int64) {
-	a.calls++
-	a.nanos += nanos
+func (a *account) add(nanos int64) { a.addSome(nanos, 1) }
+
+// addSome enters n calls that took so long each.
+func (a *account) addSome(nanos, n int64) {
+	if n == 0 {
+		return
+	}
+	a.calls += n
+	a.nanos += n * nanos
 	b := min(bits.Len64(uint64(nanos)>>10), histBuckets-1)
-	a.hist[b]++
+	a.hist[b] += uint32(n)
 	a.used |= 1 << b
 }
 
@@ -184,6 +190,7 @@ func (s *Session) BeginBatch() { s.stamp = monotonic() }
 // FlushStats hands the session's counts to the shared counters. The proxy does
 // so before a batch's replies leave.
 func (s *Session) FlushStats() {
+	s.Measure()
 	s.acc.flush()
 	s.Tx.FlushStats()
 }

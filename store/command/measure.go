@@ -1,0 +1,88 @@
+package command
+
+// To read the clock after every command of a pipeline takes longer than to look
+// its keys up. Therefore commands that are Spec.Brief share a look: up to runMost
+// of one kind, one after the other in a pipeline, make a run, which is measured
+// when it is full, when another command comes, before anything is waited for, and
+// when the batch ends. What the run took is divided among them, so that sums stay
+// right. What is large is not brief and ends its run; if somebody wants to hear of
+// commands that take less than quickly, every command is measured.
+
+const (
+	runMost = 16
+	// briefBytes is how long the arguments and the reply of a brief command may be.
+	briefBytes = 1 << 10
+)
+
+// run is what has not been measured yet.
+type run struct {
+	spec  *Spec // nil: nothing
+	calls int   // of spec, in the session's ledger
+	alone bool  // the running command has waited: it is measured by itself
+}
+
+// count enters a client's command that has run into the ledger, and tells who
+// listens if it was slow.
+func (e *Engine) count(c *Call, mark int) {
+	s, spec := c.S, c.Spec
+	slow := e.SlowAfter.Load()
+	brief := spec.Brief && len(c.Frame) <= briefBytes && c.Reply.Mark()-mark <= briefBytes && !s.run.alone && (slow < 0 || slow >= quickly)
+	if c.failed != "" {
+		s.acc.accounts[s.acc.find(spec)].failed++
+		if !c.told {
+			e.failed(c.failed)
+		}
+	}
+	if brief && s.run.calls < runMost-1 {
+		s.run.spec = spec
+		s.run.calls++
+		return
+	}
+	now := monotonic()
+	took := now - s.stamp
+	s.stamp = now
+	took = s.divide(spec, took, brief)
+	if slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
+		e.Slow(c, took)
+	}
+}
+
+// Measure ends the run of brief commands that share a look at the clock, if
+// there is one. The proxy calls it when the last command of a batch has run.
+func (s *Session) Measure() {
+	if s.run.calls == 0 {
+		return
+	}
+	now := monotonic()
+	took := now - s.stamp
+	s.stamp = now
+	s.run.calls--
+	s.divide(s.run.spec, took, true)
+}
+
+// Waits is called before the running command waits for something: those before it
+// took no part in that.
+func (s *Session) Waits() {
+	s.Measure()
+	s.run.alone = true
+}
+
+// divide ends a run with a last command, and returns what that one took of the ns
+// that all took. The run's others get equal parts of it; but if that was more than
+// anything brief takes, or the last one is not brief, no more than such a command
+// took lately.
+func (s *Session) divide(spec *Spec, took int64, brief bool) int64 {
+	a := &s.acc.accounts[s.acc.find(spec)]
+	n := int64(s.run.calls)
+	s.run = run{}
+	each := took / (n + 1)
+	if brief && took < quickly {
+		a.typical = each
+	} else if n > 0 && a.typical != 0 {
+		each = min(each, a.typical)
+	}
+	a.addSome(each, n)
+	took -= n * each
+	a.add(took)
+	return took
+}
