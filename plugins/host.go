@@ -59,6 +59,9 @@ type Options struct {
 	Withheld func(module string) []string
 	// Settings keep the parameters of modules; nil: they have their defaults.
 	Settings Settings
+	// Changed, when it is set, is told what must be loaded to have the modules that
+	// there are now, in the order in which they came, as ParseLoading reads it.
+	Changed func(loadmodule [][]string)
 	// Seed seeds the generator of a call that asks for random bytes; default
 	// crypto/rand.
 	Seed func() [32]byte
@@ -85,6 +88,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	modules map[string]*module
+	entered int64 // how many modules were entered so far, under loading
 }
 
 // New makes a host without modules.

@@ -2,12 +2,14 @@ package plugins
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +50,15 @@ func ParseLoading(words []string) Loading {
 	return l
 }
 
+// words are what ParseLoading reads as l.
+func (l Loading) words() []string {
+	words := []string{l.Path}
+	if l.Digest != "" {
+		words = append(words, l.Digest)
+	}
+	return append(words, l.Args...)
+}
+
 // Load reads, checks and compiles a module and adds its commands to t. Nothing is
 // registered unless everything is right; the error says what was found and
 // what was wanted. Commands of other modules run meanwhile.
@@ -83,13 +94,18 @@ func (h *Host) Reload(t *command.Table, name, path string) error {
 	if old == nil {
 		return ErrNoSuchModule
 	}
+	l := Loading{Path: path, Args: old.args}
 	if path == "" {
-		path = old.path
+		l.Path, path = old.loading.Path, old.path
 	}
 	m, err := h.prepare(Loading{Path: path, Args: old.args}, name)
 	if err != nil {
 		return err
 	}
+	if old.loading.Digest != "" {
+		l.Digest = m.loading.Digest
+	}
+	m.loading = l
 	if err := m.takeParams(old); err != nil {
 		m.close()
 		return fmt.Errorf("%s: %w", path, err)
@@ -185,6 +201,10 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 		compiled.Close(ctx)
 		return nil, err
 	}
+	m.loading = l
+	if instead != "" {
+		m.loading.Digest = fmt.Sprintf("%s%x", digestPrefix, sha256.Sum256(wasm))
+	}
 	return m, nil
 }
 
@@ -212,13 +232,35 @@ func (h *Host) find(name string) *module {
 // enter makes m the module of its name.
 func (h *Host) enter(m *module, event string) {
 	h.mu.Lock()
+	if old := h.modules[m.man.Name]; old != nil {
+		m.number = old.number
+	} else {
+		h.entered++
+		m.number = h.entered
+	}
 	h.modules[m.man.Name] = m
 	h.publish()
 	h.mu.Unlock()
+	h.changed()
 	h.opt.Log.Info(event, "module", m.man.Name, "version", m.man.Version.String(), "path", m.path,
 		"commands", len(m.man.Commands), "reads", Prefixes(m.granted.Read), "writes", Prefixes(m.granted.Write),
 		"calls", strings.Join(m.granted.Commands, " "), "events", strings.Join(m.granted.Events, " "),
 		"capabilities", strings.Join(m.granted.Names(), " "), "withheld", strings.Join(m.denied, " "))
+}
+
+// changed tells what there is to load now. Under loading.
+func (h *Host) changed() {
+	if h.opt.Changed == nil {
+		return
+	}
+	h.mu.Lock()
+	modules := slices.SortedFunc(maps.Values(h.modules), func(a, b *module) int { return cmp.Compare(a.number, b.number) })
+	h.mu.Unlock()
+	lines := make([][]string, len(modules))
+	for i, m := range modules {
+		lines[i] = m.loading.words()
+	}
+	h.opt.Changed(lines)
 }
 
 // Prefixes are the keys that a capability grants, in words.
@@ -261,6 +303,7 @@ func (h *Host) Unload(t *command.Table, name string) error {
 	t.Remove(name)
 	m.removeParams(len(m.params.names))
 	m.close()
+	h.changed()
 	h.opt.Log.Info("module unloaded", "module", name)
 	return nil
 }

@@ -24,6 +24,8 @@ type module struct {
 	compiled wazero.CompiledModule
 	path     string
 	args     []string
+	loading  Loading // by which it would be loaded again; without the parameters
+	number   int64   // in the order of loading; that of the module it takes the place of
 	specs    []*command.Spec
 
 	pool     pool

@@ -47,6 +47,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		MaxInstances: int(cfg.Int("plugin-max-instances")),
 		Withheld:     withheld(cfg),
 		Settings:     moduleSettings{cfg},
+		Changed:      func(lines [][]string) { cfg.SetLines("loadmodule", lines) },
 		CacheDir:     pluginCache(cfg),
 		Compile:      plugin.Child(int(cfg.Int("plugin-max-memory-pages"))),
 	})
