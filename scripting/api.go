@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/scripting/closure"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -147,11 +148,12 @@ func callCommand(L *lua.LState) (v lua.LValue, failed bool) {
 	r := runOf(L)
 	r.pay(L, callCost)
 	argv, problem := r.state.args.arguments(L)
-	return r.command(L, argv, problem)
+	return r.command(L, argv, problem, nil)
 }
 
 // command runs a command of the script's, unless there is a problem with its words.
-func (r *run) command(L *lua.LState, argv [][]byte, problem string) (v lua.LValue, failed bool) {
+// at is the place if it names the command, or nil.
+func (r *run) command(L *lua.LState, argv [][]byte, problem string, at *closure.Place) (v lua.LValue, failed bool) {
 	st := r.state
 	lr := &st.reply
 	lr.run, lr.L = r, L
@@ -163,7 +165,12 @@ func (r *run) command(L *lua.LState, argv [][]byte, problem string) (v lua.LValu
 	if size := st.args.size; size > 256 {
 		r.alloc(L, size)
 	}
-	err := r.inv.Caller.Call(argv, lr)
+	var err error
+	if at != nil && r.inv.callAt != nil {
+		err = r.inv.callAt(at, argv, lr)
+	} else {
+		err = r.inv.Caller.Call(argv, lr)
+	}
 	st.args.done()
 	if err != nil {
 		lr.Rewind(0)

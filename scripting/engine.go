@@ -11,6 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/scripting/closure"
 	"github.com/latchkey-proxy/latchkey/scripting/lib"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -182,7 +183,10 @@ type Invocation struct {
 	Trace bool
 	line  func() int
 
-	terms budget.Terms // of the run
+	// callAt, when set, is Caller.Call for a place of the script that names the
+	// command by a literal.
+	callAt closure.CallAt
+	terms  budget.Terms // of the run
 	// account is that of the run, for the commands that it calls.
 	account *budget.Account
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/scripting/closure"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -112,6 +113,11 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 // words splits EVAL's arguments into keys and the rest. notNumber is the error
 // when the number of keys is none.
 func words(c *command.Call, notNumber string) (keys, args [][]byte, ok bool) {
+	if few := c.Args[2]; len(few) == 1 {
+		if n := int(few[0]) - '0'; 0 <= n && n <= 9 && n <= len(c.Args)-3 {
+			return c.Args[3 : 3+n], c.Args[3+n:], true
+		}
+	}
 	n, ok := command.ParseInt(c.Args[2])
 	switch {
 	case !ok:
@@ -139,11 +145,15 @@ type scriptCall struct {
 	script   *Script
 	function *Function // the function that runs, nil for EVAL's scripts
 	inner    command.Call
+	settings *Settings // that Limits are of
 	started  time.Time
 	known    [4]known
-	version  uint64 // of the table that known is from
+	version  uint64 // of the table that known and placed are from
 	next     int
-	unwatch  func() // ends the watch over the client's socket
+
+	placed    [4]placed
+	nextPlace int
+	unwatch   func() // ends the watch over the client's socket
 }
 
 // name is what the script is counted and killed by: a function's name or a SHA1.
@@ -170,11 +180,25 @@ type known struct {
 	spec *command.Spec
 }
 
+// placed is a command that may be called from a place of a script with so many words.
+type placed struct {
+	at    *closure.Place
+	words int
+	spec  *command.Spec
+}
+
+// forget drops what was found in an older version of the table.
+func (sc *scriptCall) forget(version uint64) {
+	sc.version = version
+	clear(sc.known[:])
+	clear(sc.placed[:])
+}
+
 // lookup finds a command by its name. Scripts call the same few again and again.
 func (sc *scriptCall) lookup(name []byte) *command.Spec {
 	t := sc.outer.E.Table
 	if v := t.Version(); v != sc.version {
-		sc.version, sc.known = v, [len(sc.known)]known{}
+		sc.forget(v)
 	}
 	for i := range sc.known {
 		k := &sc.known[i]
@@ -194,9 +218,33 @@ func (sc *scriptCall) lookup(name []byte) *command.Spec {
 // Call runs a command of the script's through the gate, as a savepoint of the
 // script's transaction.
 func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
-	c := sc.outer
 	spec, refusal := sc.resolve(argv)
-	sc.inner = command.Call{S: c.S, Spec: spec, Args: argv, Tx: c.Tx, Reply: reply, From: command.FromScript, Meter: sc.account}
+	return sc.exec(spec, refusal, argv, reply)
+}
+
+// callPlaced is Call at a place of the script that names the command by a literal.
+func (sc *scriptCall) callPlaced(at *closure.Place, argv [][]byte, reply command.Reply) error {
+	if v := sc.outer.E.Table.Version(); v != sc.version {
+		sc.forget(v)
+	}
+	for i := range sc.placed {
+		if p := &sc.placed[i]; p.at == at && p.words == len(argv) {
+			return sc.exec(p.spec, "", argv, reply)
+		}
+	}
+	spec, refusal := sc.resolve(argv)
+	if refusal == "" && len(spec.Sub) == 0 && spec.Parent() == nil {
+		sc.placed[sc.nextPlace%len(sc.placed)] = placed{at, len(argv), spec}
+		sc.nextPlace++
+	}
+	return sc.exec(spec, refusal, argv, reply)
+}
+
+// exec runs the command that was found, or answers why not.
+func (sc *scriptCall) exec(spec *command.Spec, refusal string, argv [][]byte, reply command.Reply) error {
+	c := sc.outer
+	sc.inner.Reuse(spec, argv)
+	sc.inner.Reply, sc.inner.Meter = reply, sc.account
 	if refusal != "" {
 		c.E.Reject(&sc.inner, refusal)
 		return nil
@@ -253,8 +301,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	m.call = nil
 	if sc == nil {
 		sc = &scriptCall{runner: r}
+		sc.inner.S, sc.inner.From = c.S, command.FromScript
 		sc.woken = make(chan struct{}, 1)
-		sc.Caller = sc
+		sc.Caller, sc.callAt = sc, sc.callPlaced
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
 		sc.Log = sc.log
@@ -267,8 +316,13 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		late = c.Tx.Late() // of the commands before
 	}
 	sc.outer, sc.script, sc.function = c, s, f
-	sc.Keys, sc.Args, sc.Limits = keys, args, settings.Limits
+	sc.Keys, sc.Args = keys, args
+	sc.inner.Tx = c.Tx
+	if sc.settings != settings {
+		sc.settings, sc.Limits = settings, settings.Limits
+	}
 	if r.tracer != nil {
+		sc.callAt = nil
 		sc.Caller, sc.Trace = traced{sc, r.tracer, c.S.DB}, true
 		r.tracer.Begin(nameOf(s, f))
 	}
@@ -306,7 +360,8 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		}
 	}
 	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done, sc.Payer = nil, nil, nil, nil, nil, nil, nil
-	sc.inner = command.Call{}
+	sc.inner.Reuse(nil, nil)
+	sc.inner.Reply, sc.inner.Meter = nil, nil
 	if sc.kill.Load() != nil {
 		sc.kill.Store(nil)
 		select {

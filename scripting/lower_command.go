@@ -5,6 +5,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/latchkey-proxy/latchkey/scripting/closure"
 )
 
 // A call of redis.call or redis.pcall in a script costs the machine four look-ups
@@ -127,11 +129,15 @@ func (lo *lowering) word(e ast.Expr) commandWord {
 
 // commandSite is the function for one place of redis.call or redis.pcall.
 func commandSite(words []commandWord, raises bool) lua.LGFunction {
+	var at *closure.Place
+	if words[0].from == wordLiteral {
+		at = new(closure.Place)
+	}
 	return func(L *lua.LState) int {
 		r := runOf(L)
 		r.pay(L, callCost)
 		argv, problem := r.state.args.planned(L, r.inv, words)
-		v, failed := r.command(L, argv, problem)
+		v, failed := r.command(L, argv, problem, at)
 		if failed && raises {
 			L.Error(v, 0)
 		}

@@ -168,7 +168,7 @@ func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 	w.script, w.function = s, f
 	in := &w.in
 	in.Terms = e.terms(inv, 0)
-	in.Keys, in.Args, in.Caller = inv.Keys, inv.Args, inv.Caller
+	in.Keys, in.Args, in.Caller, in.CallAt = inv.Keys, inv.Args, inv.Caller, inv.callAt
 	in.Fence, in.CheckACL, in.Log = inv.Fence, inv.CheckACL, inv.Log
 	if inv.Log == nil && e.opts.Logger != nil {
 		in.Log = w.log

@@ -44,6 +44,10 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 	}
 	list, onStack := c.words(x.Args)
 	s := &site{x.Line(), c.operand(x.Func)}
+	var at *Place
+	if list[0].from == wordLiteral {
+		at = new(Place)
+	}
 	if !onStack {
 		return func(f *frame) Value {
 			f.site = s
@@ -51,7 +55,7 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 			if !m.gather(f, list, 0) {
 				return m.refuse(raises, wrongArguments)
 			}
-			return m.command(raises)
+			return m.command(raises, at)
 		}
 	}
 	return func(f *frame) Value {
@@ -69,7 +73,7 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 		if !ok {
 			return m.refuse(raises, wrongArguments)
 		}
-		return m.command(raises)
+		return m.command(raises, at)
 	}
 }
 

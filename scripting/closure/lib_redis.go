@@ -100,8 +100,8 @@ func (w *words) forget() {
 }
 
 // command runs the command in words and returns its reply; an error is raised as
-// its table when raises is set.
-func (m *Machine) command(raises bool) Value {
+// its table when raises is set. at is the place if it names the command, or nil.
+func (m *Machine) command(raises bool, at *Place) Value {
 	if m.Left -= callCost; m.Left <= 0 {
 		m.look()
 	}
@@ -109,7 +109,12 @@ func (m *Machine) command(raises bool) Value {
 		m.alloc(n)
 	}
 	r := &m.reply
-	err := m.in.Caller.Call(m.words.argv, r)
+	var err error
+	if at != nil && m.in.CallAt != nil {
+		err = m.in.CallAt(at, m.words.argv, r)
+	} else {
+		err = m.in.Caller.Call(m.words.argv, r)
+	}
 	m.words.done()
 	if err != nil {
 		r.Rewind(0)
@@ -159,7 +164,7 @@ func (m *Machine) commandOf(args []Value, raises bool) Value {
 			return m.refuse(raises, wrongArguments)
 		}
 	}
-	return m.command(raises)
+	return m.command(raises, nil)
 }
 
 func redisCall(m *Machine, args []Value) []Value { return m.ret1(m.commandOf(args, true)) }

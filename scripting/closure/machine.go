@@ -149,11 +149,19 @@ type Caller interface {
 	Call(argv [][]byte, r command.Reply) error
 }
 
+// Place is a place of a script that calls a command by a literal name: its address
+// stands for the name.
+type Place struct{ _ byte }
+
+// CallAt is Caller.Call for a place.
+type CallAt func(at *Place, argv [][]byte, r command.Reply) error
+
 // Input is what one run works on.
 type Input struct {
 	Terms      *budget.Terms
 	Keys, Args [][]byte
 	Caller     Caller
+	CallAt     CallAt // nil: Caller is called everywhere
 	Fence      func() (int64, error)
 	CheckACL   func(argv [][]byte) (allowed, known bool)
 	Log        func(level slog.Level, text string)

@@ -91,6 +91,13 @@ type Call struct {
 	ran    bool // the handler was called
 }
 
+// Reuse makes c a call of another command by the same asker, for the same budget and
+// with the same reply.
+func (c *Call) Reuse(spec *Spec, args [][]byte) {
+	c.Spec, c.Args, c.Prepared, c.Lengthy = spec, args, nil, false
+	c.parked, c.failed, c.undo, c.told, c.ran = nil, "", false, false, false
+}
+
 // Err answers an error; whatever the command has changed is undone.
 func (c *Call) Err(msg string) {
 	c.failed, c.undo = msg, true

@@ -106,6 +106,27 @@ func (s *Spec) oneKey() bool {
 	return len(s.Keys) == 1 && s.Extra == nil && s.Keys[0].Begin == 1 && s.Keys[0].Last == 0 && !s.Keys[0].Count && s.Keys[0].Keyword == ""
 }
 
+// isCounted tells whether all keys of the command stand behind their number, as those
+// of EVAL.
+func (s *Spec) isCounted() bool {
+	if len(s.Keys) != 1 || s.Extra != nil {
+		return false
+	}
+	k := &s.Keys[0]
+	return k.Count && k.Keyword == "" && k.CountAt == 0 && k.FirstAt == 1 && k.Step <= 1 && k.Flags&KeyNotKey == 0
+}
+
+// fewCounted is the number of keys of a counted command when it has one digit, as
+// nearly always, and they are there.
+func (c *Call) fewCounted() (n int, ok bool) {
+	at := c.Spec.Keys[0].Begin
+	if at >= len(c.Args) || len(c.Args[at]) != 1 {
+		return 0, false
+	}
+	n = int(c.Args[at][0]) - '0'
+	return n, 0 <= n && n <= 9 && n < len(c.Args)-at
+}
+
 // EachKey calls add for every key that the command names, with its logical
 // database. Arguments that do not allow it name no keys.
 func (c *Call) EachKey(add func(db int, name []byte)) {
@@ -132,6 +153,15 @@ func (c *Call) positions() []Position {
 func (c *Call) stage() int {
 	if c.Spec.Extra != nil {
 		return c.stageExtra()
+	}
+	if c.Spec.counted {
+		if n, ok := c.fewCounted(); ok {
+			first := c.Spec.Keys[0].Begin + 1
+			for _, name := range c.Args[first : first+n] {
+				c.Tx.Add(c.S.DB, name)
+			}
+			return n
+		}
 	}
 	pos := c.positions()
 	for _, p := range pos {

@@ -71,6 +71,7 @@ type Spec struct {
 	usage    Usage
 	module   string
 	renamed  bool
+	counted  bool // see isCounted
 }
 
 // Renamed tells whether the command is called by another name than its own.
