@@ -170,6 +170,9 @@ func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
 	if !in.may(name, write) {
 		return nil, codeDenied
 	}
+	if owns := in.call.E.Owns; in.reaches && owns != nil && !owns(in.db, name) {
+		return nil, codeDenied // it would be a phantom of what lives upstream
+	}
 	if in.reaches {
 		in.hold(in.db, name)
 	}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 	"github.com/latchkey-proxy/latchkey/store"
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
-// stateDB is the database of the keys that hold the states of modules.
-const stateDB = 0
-
-// statePrefix begins the names of these keys; a module's name follows.
-const statePrefix = "latchkey:module:"
+// The keys that hold the states of modules.
+const (
+	stateDB     = command.StateDB
+	statePrefix = command.StatePrefix
+)
 
 // isStateKey tells whether a key holds the state of the named module.
 func isStateKey(module string, db int, name []byte) bool {

@@ -98,6 +98,9 @@ func (r *router) close() {
 
 // owns tells whether a key of a logical database is latchkey's.
 func (r *router) owns(db int, key []byte) bool {
+	if command.IsState(db, key) {
+		return true
+	}
 	for i := range r.own {
 		rule := &r.own[i]
 		if (rule.db < 0 || rule.db == db) && glob.Match(rule.pattern, key, false) {
@@ -107,8 +110,12 @@ func (r *router) owns(db int, key []byte) bool {
 	return false
 }
 
-// ownerOfKey says whose a key is.
+// ownerOfKey says whose a key is. That of a module's state goes with any: what the
+// upstream owns it shall answer for, though a plugin's command is not known there.
 func (r *router) ownerOfKey(db int, key []byte) owner {
+	if command.IsState(db, key) {
+		return ownerNone
+	}
 	if r.owns(db, key) {
 		return ownerSelf
 	}

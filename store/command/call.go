@@ -65,6 +65,18 @@ const (
 	FromTimer // a plugin's timer or event
 )
 
+// The state of a module is a key of this database with a name that begins so; the
+// module's name follows. It is latchkey's own, whatever keys are.
+const (
+	StateDB     = 0
+	StatePrefix = "latchkey:module:"
+)
+
+// IsState tells whether a key holds the state of a module.
+func IsState(db int, name []byte) bool {
+	return db == StateDB && len(name) > len(StatePrefix) && string(name[:len(StatePrefix)]) == StatePrefix
+}
+
 // Call is one command on its way through Exec.
 type Call struct {
 	E     *Engine
