@@ -123,7 +123,7 @@ func clientDirectives() []Directive {
 		},
 		{
 			Name: "timeout", Group: g, Kind: Int, Default: "0", Min: 0, Max: maxInt32, Mutable: true,
-			Summary: "Seconds after which an idle client is disconnected, subscribers and blocked clients excepted; 0 never.",
+			Summary: "Seconds after which an idle client is disconnected; 0 never. Subscribers are excepted, and clients whose command runs or waits; one that does not read its replies is idle.",
 		},
 		{
 			Name: "databases", Group: g, Kind: Int, Default: "16", Min: 1, Max: maxInt32,
