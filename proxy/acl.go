@@ -192,7 +192,7 @@ func aclGenPass(c *command.Call) {
 	c.Reply.BulkString(hex.EncodeToString(random)[:digits])
 }
 
-// digest is the password's SHA-256 in hexadecimal, as ACL rules have it.
+// hex is the password's SHA-256 in hexadecimal, as ACL rules have it.
 func (p *password) hex() string { return hex.EncodeToString(p.digest[:]) }
 
 func aclGetUser(c *command.Call) {

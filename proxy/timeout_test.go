@@ -2,17 +2,12 @@ package proxy
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
-
-// manualClock moves when it is told to.
-type manualClock struct{ micro atomic.Int64 }
-
-func (c *manualClock) NowMilli() int64 { return c.micro.Load() / 1000 }
-func (c *manualClock) NowMicro() int64 { return c.micro.Load() }
 
 // timeout closes who is silent, by the server's own clock, and nobody whose command
 // runs; one who does not read what it was answered is silent.
@@ -26,8 +21,7 @@ func TestTimeout(t *testing.T) {
 			c.OK()
 		},
 	}
-	clock := &manualClock{}
-	clock.micro.Store(1e15)
+	clock := store.NewManualClock(1e12)
 	s := startServerWith(t, Options{Clock: clock, Families: [][]*command.Spec{{wait}}}, "--timeout", "10", "--client-output-buffer-limit", "normal 0 0 0")
 	big := strings.Repeat("x", 16<<20)
 	idle, listener, runner, deaf := s.dial(t), s.dial(t), s.dial(t), s.dial(t)
@@ -47,7 +41,7 @@ func TestTimeout(t *testing.T) {
 		s.clients.each(func(c *client) { stuck = stuck || c.stuck.Load() })
 		return stuck
 	})
-	clock.micro.Add(60e6)
+	clock.Advance(time.Minute)
 	s.closeIdle()
 	if got := idle.read(); got != "(closed)" {
 		t.Errorf("who is idle reads %s, want the end of the connection", got)
