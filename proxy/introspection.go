@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/glob"
@@ -290,25 +291,37 @@ func keysOf(c *command.Call, withFlags bool) {
 // variableFlags are the key flags of a command that writes or reads according
 // to its arguments.
 func variableFlags(s *command.Spec, args [][]byte) command.KeyFlags {
-	has := func(word string) bool {
-		for _, a := range args[2:] {
-			if bytes.EqualFold(a, []byte(word)) {
-				return true
-			}
-		}
-		return false
-	}
 	switch s.Name {
 	case "set":
-		if !has("get") {
+		if !slices.ContainsFunc(args[3:], isWord("get")) {
 			return command.KeyOW | command.KeyUpdate
 		}
 	case "bitfield":
-		if !has("set") && !has("incrby") {
+		if onlyGets(args[2:]) {
 			return command.KeyRO | command.KeyAccess
 		}
 	}
 	return command.KeyRW | command.KeyAccess | command.KeyUpdate
+}
+
+func isWord(word string) func(arg []byte) bool {
+	return func(arg []byte) bool { return bytes.EqualFold(arg, []byte(word)) }
+}
+
+// onlyGets tells whether the operations of a BITFIELD change nothing. Those that are
+// not in order count as if they did, as in Redis.
+func onlyGets(ops [][]byte) bool {
+	for len(ops) > 0 {
+		switch n := len(ops); {
+		case n >= 3 && isWord("get")(ops[0]):
+			ops = ops[3:]
+		case n >= 2 && isWord("overflow")(ops[0]):
+			ops = ops[2:]
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func commandDocs(c *command.Call) {
