@@ -18,7 +18,7 @@ BUILDS      := linux/arm64 darwin/arm64
 
 # What make race runs whole, with -short. Outside are the examples, which ask the same rooms again, and plugins/fuel and
 # plugins/manifest: they start no goroutine and keep nothing between calls, and instrumenting large modules takes minutes.
-RACE        ?= ./store/... ./proxy/... ./scripting/... ./plugins ./cmd/latchkey/cli
+RACE        ?= ./store/... ./proxy/... ./scripting/... ./plugins ./cmd/...
 
 FUZZTIME    ?= 5m
 BENCH       ?= .
