@@ -248,6 +248,9 @@ func (in *instance) exec(spec *command.Spec, argv [][]byte, rec *recorder) bool 
 		panic(&trap{reason: rerunReason})
 	case in.ending != nil:
 		panic(in.ending)
+	case in.m.kills.Load() != in.kills:
+		// What it called may have been ended for it: it does not go on with that error.
+		panic(in.killed())
 	case !in.short:
 		// What it did not charge: under latches all commands are quick.
 		in.charge(int64(time.Since(began)) / fuelNanos)

@@ -39,9 +39,9 @@ func TestCalledCommandsArePaidFor(t *testing.T) {
 		max  time.Duration
 		want string
 	}{
-		{"LCS", caller(1, []string{"LCS"}, "LCS", "k", "k2", "LEN"), time.Millisecond, tooLong},
-		{"BITCOUNT", caller(100, []string{"BITCOUNT"}, "BITCOUNT", "wide"), time.Millisecond, tooLong},
-		{"BITPOS", caller(100, []string{"BITPOS"}, "BITPOS", "wide", "1"), time.Millisecond, tooLong},
+		{"LCS", caller(1, []string{"LCS"}, "LCS", "k", "k2", "LEN"), 20 * time.Millisecond, tooLong},
+		{"BITCOUNT", caller(100, []string{"BITCOUNT"}, "BITCOUNT", "wide"), 20 * time.Millisecond, tooLong},
+		{"BITPOS", caller(100, []string{"BITPOS"}, "BITPOS", "wide", "1"), 20 * time.Millisecond, tooLong},
 		{"BITOP", caller(100, []string{"BITOP"}, "BITOP", "NOT", "k", "wide"), time.Minute, "a call writes more than 256 MiB"},
 		{"SETRANGE", caller(1, []string{"SETRANGE"}, "SETRANGE", "k", "300000000", "x"), time.Minute, "a call writes more than 256 MiB"},
 		{"SETBIT", caller(1, []string{"SETBIT"}, "SETBIT", "k", "4000000000", "1"), time.Minute, "a call writes more than 256 MiB"},
@@ -63,7 +63,11 @@ func TestCalledCommandsArePaidFor(t *testing.T) {
 			b.want(":40000001", "SETRANGE", "wide", "40000000", "x")
 			before, keys := len(b.log.Records()), []string{"H.RUN", "k", "k2", "wide"}
 			b.host.SetMaxTime(tt.max)
-			if got := b.do(keys...); !strings.Contains(got, pluginE+tt.want) {
+			got := b.do(keys...)
+			for strings.Contains(got, "lk_abi failed: "+tooLong) {
+				got = b.do(keys...) // a busy machine took so long to make the instance
+			}
+			if !strings.Contains(got, pluginE+tt.want) {
 				t.Errorf("%s called by a plugin: %q, want an error with %q", tt.name, clip(got), tt.want)
 			}
 			if left := b.log.Records()[before:]; len(left) != 0 {
