@@ -58,7 +58,7 @@ func (a *asker) send(proto int, args ...string) error {
 	for _, arg := range args {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(arg), arg)
 	}
-	a.conns[proto].SetDeadline(time.Now().Add(20 * time.Second))
+	a.conns[proto].SetDeadline(time.Now().Add(underrace.Slow * 20 * time.Second))
 	_, err := a.conns[proto].Write(b.Bytes())
 	return err
 }
@@ -211,7 +211,7 @@ func TestCorpus(t *testing.T) {
 	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
 		t.Run(engine, func(t *testing.T) {
 			// What a script wrote before an uncaught error stays, as in Redis.
-			addr := startLatchkey(t, Options{Version: "7.0.15", VMOnly: vmOnly}, Settings{KeepOnError: true, Limits: Limits{Time: 10 * time.Second}})
+			addr := startLatchkey(t, Options{Version: "7.0.15", VMOnly: vmOnly}, Settings{KeepOnError: true, Limits: Limits{Time: underrace.Slow * 10 * time.Second}})
 			testCorpus(t, engine, dialServer(t, addr))
 		})
 	}

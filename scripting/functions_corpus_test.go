@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
@@ -16,12 +17,12 @@ func TestCorpusFunctions(t *testing.T) {
 	ours := map[string]*asker{}
 	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
 		// What a function wrote before an uncaught error stays, as in Redis.
-		addr := startLatchkey(t, Options{Version: "7.0.15", VMOnly: vmOnly}, Settings{KeepOnError: true, Limits: Limits{Time: 10 * time.Second}})
+		addr := startLatchkey(t, Options{Version: "7.0.15", VMOnly: vmOnly}, Settings{KeepOnError: true, Limits: Limits{Time: underrace.Slow * 10 * time.Second}})
 		ours[engine] = dialServer(t, addr)
 	}
 	asked := 0
 	for _, f := range readCorpus(t) {
-		for _, s := range f.snippets {
+		for _, s := range underrace.Sample(f.snippets, 8) {
 			want, err := s.replayFunction(redis)
 			if err != nil {
 				t.Fatalf("%s:%d: %s\nredis-server: %v", s.file, s.line, s.source, err)
