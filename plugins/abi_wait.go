@@ -93,7 +93,7 @@ key
 // atCommit has do called when the transaction commits, for one that holds that
 // many bytes.
 func (in *instance) atCommit(bytes int, do func()) {
-	in.call.Tx.Emit(store.Event{Kind: store.EventDo, Do: do, Payload: make([]byte, 0, bytes)})
+	in.call.Tx.Emit(store.Event{Kind: store.EventDo, Do: do, Weight: bytes})
 }
 
 func (in *instance) block(frame uint64, nkeys uint32, timeout, token int64) int32 {

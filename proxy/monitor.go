@@ -66,7 +66,7 @@ func (m *monitors) leave(c *client) {
 func (m *monitors) feed(c *command.Call, inTx bool) {
 	line := monitorLine(time.Now(), c)
 	if inTx {
-		c.Tx.Emit(store.Event{Kind: store.EventDo, Payload: line, Do: func() { m.push(line) }})
+		c.Tx.Emit(store.Event{Kind: store.EventDo, Weight: len(line), Do: func() { m.push(line) }})
 		return
 	}
 	m.push(line)

@@ -21,8 +21,11 @@ type Event struct {
 	Class   uint32 // of a keyspace event: the sink's flag bits
 	Channel []byte
 	Payload []byte
-	// Do is what EventDo calls. Its Payload is only what the transaction weighs it by.
+	// Do is what EventDo calls.
 	Do func()
+	// Weight is how many bytes Do holds, for Tx.Weight, which counts Channel and
+	// Payload by itself.
+	Weight int
 	// Origin is who caused the event, for the sink; nil: nobody in particular.
 	Origin any
 	// Cause is what a keyspace event came from, for the listener; nil: a client.

@@ -11,6 +11,7 @@ import (
 )
 
 var effectTests = []test{
+	{name: "what events hold is part of the weight", run: testEventWeight},
 	{name: "each operation is one effect with absolute expiry", run: testEffects},
 	{name: "a transaction's effects are one record, in the order of its changes", run: testRecord},
 	{name: "relative expiry begins at commit", run: testRelativeExpiry},
@@ -186,5 +187,23 @@ func testFence(f *fixture) {
 	defer s.Close()
 	if got := s.NewTx().Fence(); got <= last+1_000_000 {
 		f.Errorf("fencing number %d, want one above the mark %d", got, last+1_000_000)
+	}
+}
+
+// Whoever bounds a transaction by its weight bounds what its events hold until the
+// commit, whether they say it or hold it.
+func testEventWeight(f *fixture) {
+	tx := f.lock("k")
+	defer tx.Rollback()
+	const held = 1000
+	for _, ev := range []store.Event{
+		{Kind: store.EventPublish, Channel: make([]byte, held/2), Payload: make([]byte, held/2)},
+		{Kind: store.EventDo, Do: func() {}, Weight: held},
+	} {
+		before := tx.Weight()
+		tx.Emit(ev)
+		if grown := tx.Weight() - before; grown < held {
+			f.Errorf("an event that holds %d bytes weighs %d", held, grown)
+		}
 	}
 }
