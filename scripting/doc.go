@@ -23,8 +23,8 @@
 // those with coroutines, load, loadstring or _G; gopher-lua's virtual machine takes
 // the others, and everything that is compiled after SetSecondEngine(false). A library of
 // functions is one source to them. What is not guaranteed: the
-// machine's tables differ from Lua's in the order of pairs and in the length
-// operator on tables with holes.
+// machine's tables differ from Lua's in the order of pairs, in the length
+// operator on tables with holes, and in zeros below zero, which it loses.
 //
 // The parser (parse.go) is ours: it gives Lua's own error texts and bounds, and
 // builds gopher-lua's syntax tree. The second engine compiles it as it is; for the

@@ -15,16 +15,20 @@ import (
 // differently from Lua 5.1 (the length operator) becomes a call of a host
 // function. The callee stands in the tree as a string constant that no source can
 // spell; compile puts the function itself in its place among the constants, so
-// a call costs no look-up. Each place has a function of its own, which knows
-// what its operands are called, for error messages.
+// a call costs no look-up. A place has a function that knows what its operands are
+// called, for error messages; places where that is the same share one.
 type lowering struct {
 	kinds map[*ast.IdentExpr]varKind
 	token string
 	sites []lua.LGFunction
+	same  map[site]int // of sites
 	// fn is the function whose code is rewritten. The compiler searches all of its
 	// constants for each constant that it meets; the parser has accounted for those
 	// of the source, and work is what the host functions add.
-	fn struct{ consts, sites int }
+	fn struct {
+		consts, sites int
+		seen          map[site]bool
+	}
 	// consts has how many constants the source gives each function; nil is the main chunk.
 	consts map[*ast.FunctionExpr]int
 	work   int
@@ -45,11 +49,33 @@ const maxConcatOperands = 50
 // plainKey is the largest constant array index stored without a look at the table.
 const plainKey = 1024
 
-func (lo *lowering) call(line int, fn lua.LGFunction, args ...ast.Expr) *ast.FuncCallExpr {
-	callee := at(&ast.StringExpr{Value: lo.token + strconv.Itoa(len(lo.sites))}, line, line)
-	lo.sites = append(lo.sites, fn)
+// site says what a host function does and what its operands are called: two with
+// the same site are the same function. The zero site is like no other.
+type site struct {
+	what string
+	a, b operand
+}
+
+func (lo *lowering) call(line int, s site, fn lua.LGFunction, args ...ast.Expr) *ast.FuncCallExpr {
+	n, shared := lo.same[s]
 	lo.work += lo.fn.consts + lo.fn.sites
-	lo.fn.sites++
+	if !shared {
+		n = len(lo.sites)
+		lo.sites = append(lo.sites, fn)
+	}
+	if !lo.fn.seen[s] {
+		lo.fn.sites++
+	}
+	if s != (site{}) {
+		if lo.fn.seen == nil {
+			lo.fn.seen = map[site]bool{}
+		}
+		if lo.same == nil {
+			lo.same = map[site]int{}
+		}
+		lo.same[s], lo.fn.seen[s] = n, true
+	}
+	callee := at(&ast.StringExpr{Value: lo.token + strconv.Itoa(n)}, line, line)
 	return at(&ast.FuncCallExpr{Func: callee, Args: args}, line, line)
 }
 
@@ -64,8 +90,8 @@ func single(e ast.Expr) {
 }
 
 // value is like call, cut to one result.
-func (lo *lowering) value(line int, fn lua.LGFunction, args ...ast.Expr) ast.Expr {
-	e := lo.call(line, fn, args...)
+func (lo *lowering) value(line int, s site, fn lua.LGFunction, args ...ast.Expr) ast.Expr {
+	e := lo.call(line, s, fn, args...)
 	e.AdjustRet = true
 	return e
 }
@@ -203,7 +229,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 	if lo.overlaps(s) {
 		if !slices.ContainsFunc(s.Lhs, isField) {
 			lo.exprs(s.Rhs)
-			s.Rhs = []ast.Expr{lo.call(line, sameValues, s.Rhs...)}
+			s.Rhs = []ast.Expr{lo.call(line, site{what: "same"}, sameValues, s.Rhs...)}
 			return s
 		}
 		guarded++
@@ -225,11 +251,10 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		single(val)
 		if lo.appends(t) && quiet(val) {
 			args := []ast.Expr{lo.object(t.Object), lo.expr(val)}
-			return at(&ast.FuncCallStmt{Expr: lo.call(line, appendSite(op), args...)}, line, s.LastLine())
+			return at(&ast.FuncCallStmt{Expr: lo.call(line, site{"append", op, operand{}}, appendSite(op), args...)}, line, s.LastLine())
 		}
-		fn := storeSite(op)
 		args := []ast.Expr{lo.object(t.Object), lo.expr(t.Key), lo.expr(val)}
-		return at(&ast.FuncCallStmt{Expr: lo.call(line, fn, args...)}, line, s.LastLine())
+		return at(&ast.FuncCallStmt{Expr: lo.call(line, site{"store", op, operand{}}, storeSite(op), args...)}, line, s.LastLine())
 	}
 	// a, t[i], u.v = x, y, z becomes a = assign(t, i, u, "v", x, y, z): the
 	// host function stores the fields and returns what the names get.
@@ -247,7 +272,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 	}
 	lo.exprs(s.Rhs)
 	args = append(args, s.Rhs...)
-	call := lo.call(line, assignSite(plan), args...)
+	call := lo.call(line, site{}, assignSite(plan), args...)
 	if len(names) == 0 {
 		return at(&ast.FuncCallStmt{Expr: call}, line, s.LastLine())
 	}
@@ -313,7 +338,7 @@ func (lo *lowering) mendCalls(s *ast.AssignStmt) {
 			continue
 		}
 		if name, ok := s.Lhs[i].(*ast.IdentExpr); ok && lo.kinds[name] == varLocal {
-			s.Rhs = []ast.Expr{lo.call(s.Line(), sameValues, s.Rhs...)}
+			s.Rhs = []ast.Expr{lo.call(s.Line(), site{what: "same"}, sameValues, s.Rhs...)}
 			return
 		}
 	}
@@ -327,7 +352,7 @@ func (lo *lowering) bound(e ast.Expr) ast.Expr {
 		return lo.expr(e) // a number, or an error
 	}
 	single(e)
-	return lo.value(e.Line(), forBound, lo.expr(e))
+	return lo.value(e.Line(), site{what: "for"}, forBound, lo.expr(e))
 }
 
 // forBound makes a number of a string that reads as one; anything else it returns,
@@ -425,10 +450,10 @@ func (lo *lowering) expr(e ast.Expr) ast.Expr {
 		x.Expr = lo.expr(x.Expr)
 	case *ast.UnaryLenOpExpr:
 		op := lo.operand(x.Expr)
-		return lo.value(x.Line(), lengthSite(op), lo.object(x.Expr))
+		return lo.value(x.Line(), site{"length", op, operand{}}, lengthSite(op), lo.object(x.Expr))
 	case *ast.FunctionExpr:
 		outer := lo.fn
-		lo.fn.consts, lo.fn.sites = lo.consts[x], 0
+		lo.fn.consts, lo.fn.sites, lo.fn.seen = lo.consts[x], 0, nil
 		lo.stmts(x.Stmts)
 		lo.fn = outer
 	}
@@ -467,7 +492,7 @@ func (lo *lowering) generic(s *ast.GenericForStmt) {
 	lo.exprs(s.Exprs)
 	switch {
 	case multi && last > 0:
-		s.Exprs = []ast.Expr{lo.call(line, sameValues, s.Exprs...)}
+		s.Exprs = []ast.Expr{lo.call(line, site{what: "same"}, sameValues, s.Exprs...)}
 	case !multi:
 		for len(s.Exprs) < 3 {
 			s.Exprs = append(s.Exprs, at(&ast.NilExpr{}, line, line))
@@ -496,7 +521,7 @@ func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
 	}
 	single(x.Lhs)
 	single(x.Rhs)
-	return lo.value(x.Line(), arithmeticSite(fn, event, a, b), lo.expr(x.Lhs), lo.expr(x.Rhs))
+	return lo.value(x.Line(), site{event, a, b}, arithmeticSite(fn, event, a, b), lo.expr(x.Lhs), lo.expr(x.Rhs))
 }
 
 func (lo *lowering) table(t *ast.TableExpr) {
@@ -512,7 +537,7 @@ func (lo *lowering) table(t *ast.TableExpr) {
 		plain := fixedKey(f.Key)
 		f.Key = lo.expr(f.Key)
 		if !plain {
-			f.Key = lo.value(t.Line(), guardKey, f.Key)
+			f.Key = lo.value(t.Line(), site{what: "key"}, guardKey, f.Key)
 		}
 	}
 }
@@ -537,9 +562,13 @@ func (lo *lowering) concat(x *ast.StringConcatOpExpr) ast.Expr {
 		e = c.Rhs
 	}
 	for len(args) > maxConcatOperands {
-		head := lo.value(line, concatSite(ops[:maxConcatOperands]), args[:maxConcatOperands:maxConcatOperands]...)
+		head := lo.value(line, site{}, concatSite(ops[:maxConcatOperands]), args[:maxConcatOperands:maxConcatOperands]...)
 		args = append([]ast.Expr{head}, args[maxConcatOperands:]...)
 		ops = append([]operand{{}}, ops[maxConcatOperands:]...)
 	}
-	return lo.value(line, concatSite(ops), args...)
+	s := site{}
+	if len(ops) == 2 {
+		s = site{"concat", ops[0], ops[1]}
+	}
+	return lo.value(line, s, concatSite(ops), args...)
 }
