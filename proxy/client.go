@@ -121,6 +121,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.out.init(c)
 	c.w.SetMax(int(s.maxReply.Load()))
 	c.sess.Tx = s.store.NewTx()
+	c.call = command.Call{E: s.engine, S: &c.sess, Tx: c.sess.Tx, Reply: &c.w}
 	c.setProto(2)
 	c.sess.Client = c
 	c.unblocked = make(chan error, 1)
@@ -174,9 +175,9 @@ func (c *client) Addr() string { return showAddr(c.conn.RemoteAddr(), c.conn.Loc
 // touchAhead brings closer what this command and those behind it in the pipeline
 // will look at, and returns how many commands ahead that covers.
 func (c *client) touchAhead(args [][]byte) int {
-	at := 1
-	if c.lastSpec != nil {
-		at = c.lastSpec.FirstKey() // pipelines repeat themselves
+	at, values := 1, true
+	if c.lastSpec != nil { // pipelines repeat themselves
+		at, values = c.lastSpec.FirstKey()
 	}
 	if at >= len(args) {
 		return 0
@@ -184,7 +185,7 @@ func (c *client) touchAhead(args [][]byte) int {
 	c.ahead[0] = args[at]
 	names := c.r.Ahead(at, c.ahead[:1:len(c.ahead)])
 	if len(names) >= fewestTouched {
-		c.s.store.Touch(c.sess.DB, names)
+		c.s.store.Touch(c.sess.DB, names, values)
 	}
 	return len(names) - 1
 }

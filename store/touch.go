@@ -16,8 +16,9 @@ const touchFrom = 1000
 // commands look again. At 100,000 keys and sixteen commands in a pipeline this
 // is a third of what a command costs.
 //
-// Keys beyond the first touchMost are passed over.
-func (s *Store) Touch(db int, names [][]byte) {
+// Keys beyond the first touchMost are passed over, and the values of all if the
+// commands do not read values.
+func (s *Store) Touch(db int, names [][]byte, values bool) {
 	phys := s.physical(db)
 	if s.sizes[phys].Load() < touchFrom {
 		return
@@ -27,7 +28,7 @@ func (s *Store) Touch(db int, names [][]byte) {
 		s.touchLatched(phys, names)
 		return
 	}
-	s.touchBare(phys, names)
+	s.touchBare(phys, names, values)
 }
 
 // touchLatched is Touch as it would be written without touchBare. Keys whose
@@ -60,7 +61,7 @@ func (s *Store) touchLatched(phys int, names [][]byte) (found int) {
 // has been replaced meanwhile stays as it was for as long as it is pointed to
 // from here. The race detector cannot know that this is enough, hence
 // raceDetector.
-func (s *Store) touchBare(phys int, names [][]byte) (found int) {
+func (s *Store) touchBare(phys int, names [][]byte, values bool) (found int) {
 	var hashes [touchMost]uint64
 	var tables [touchMost]*table
 	var at [touchMost]unsafe.Pointer
@@ -81,6 +82,9 @@ func (s *Store) touchBare(phys int, names [][]byte) (found int) {
 		}
 	}
 	prefetch(&at, found, unsafe.Offsetof(entry{}.short))
+	if !values {
+		return found
+	}
 	n = 0
 	for i := range found {
 		if value := unsafe.Pointer(unsafe.SliceData((*entry)(at[i]).str)); value != nil {

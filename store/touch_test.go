@@ -52,11 +52,11 @@ func TestTouchBare(t *testing.T) {
 	}
 	for at := 0; at < len(names); at += touchMost {
 		some := names[at:min(at+touchMost, len(names))]
-		bare, latched := s.touchBare(0, some), s.touchLatched(0, some)
+		bare, latched := s.touchBare(0, some, true), s.touchLatched(0, some)
 		if bare != latched || bare < len(some)/2 {
 			t.Fatalf("of %d keys, two of three of them set, %d were found without latches, %d with them", len(some), bare, latched)
 		}
-		if n := s.touchBare(1, some); n != 0 {
+		if n := s.touchBare(1, some, false); n != 0 {
 			t.Fatalf("%d keys were found in an empty database", n)
 		}
 	}
@@ -67,14 +67,14 @@ func TestTouchBare(t *testing.T) {
 func TestTouchChangesNothing(t *testing.T) {
 	s, names := touched(t, 2*touchFrom)
 	stay, come := names[:touchFrom], names[touchFrom:]
-	s.Touch(0, nil)
-	s.Touch(1, names)
+	s.Touch(0, nil, true)
+	s.Touch(1, names, true)
 	var writers, touchers sync.WaitGroup
 	var done atomic.Bool
 	for range 2 {
 		touchers.Go(func() {
 			for at := 0; !done.Load(); at = (at + 7) % len(names) {
-				s.Touch(0, names[at:])
+				s.Touch(0, names[at:], true)
 			}
 		})
 	}
@@ -126,7 +126,10 @@ func BenchmarkTouch(b *testing.B) {
 	for _, way := range []struct {
 		name  string
 		touch func(phys int, names [][]byte) int
-	}{{"bare", s.touchBare}, {"latched", s.touchLatched}} {
+	}{
+		{"bare", func(phys int, names [][]byte) int { return s.touchBare(phys, names, true) }},
+		{"latched", s.touchLatched},
+	} {
 		b.Run(way.name, func(b *testing.B) {
 			b.ReportAllocs()
 			at := 0

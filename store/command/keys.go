@@ -179,13 +179,15 @@ func (c *Call) stageExtra() (keys int) {
 }
 
 // FirstKey is the argument that the command's first key usually stands at, 1 if
-// it has no keys.
-func (s *Spec) FirstKey() int {
+// there is none or it cannot be told, and whether the key's value is read.
+func (s *Spec) FirstKey() (at int, read bool) {
 	if len(s.Keys) == 0 || s.Keys[0].Keyword != "" {
-		return 1
+		return 1, false
 	}
-	if k := &s.Keys[0]; k.Count {
-		return k.Begin + k.FirstAt
+	k := &s.Keys[0]
+	read = k.Flags&KeyAccess != 0
+	if k.Count {
+		return k.Begin + k.FirstAt, read
 	}
-	return s.Keys[0].Begin
+	return k.Begin, read
 }

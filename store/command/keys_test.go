@@ -193,3 +193,19 @@ func bulk(t *testing.T, reply []byte) string {
 	}
 	return string(rest[:len(rest)-2])
 }
+
+func TestFirstKey(t *testing.T) {
+	h := newHarness(t, store.Options{})
+	for name, want := range map[string]struct {
+		at   int
+		read bool
+	}{
+		"setnx": {1, false}, "getset": {1, true}, "get": {1, true}, "strlen": {1, false},
+		"bitop": {2, false}, "randomkey": {1, false}, "sintercard": {2, true},
+	} {
+		at, read := h.engine.Table.Lookup([]byte(name)).FirstKey()
+		if at != want.at || read != want.read {
+			t.Errorf("%s: the first key is argument %d, its value is read: %v; want %v", name, at, read, want)
+		}
+	}
+}
