@@ -93,7 +93,8 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		return
 	}
 	call := &c.call
-	*call = command.Call{E: c.s.engine, S: &c.sess, Spec: spec, Args: args, Tx: c.sess.Tx, Reply: &c.w, Frame: frame}
+	call.Reuse(spec, args)
+	call.Frame = frame
 	if c.multi != nil && !runsInMulti(spec) {
 		c.queue(call)
 		return

@@ -826,12 +826,16 @@ func (tx *Tx) wakes(k *Key) bool { return k.signal || k.changed && !tx.taken && 
 
 func (tx *Tx) end() {
 	tx.dropKeys()
-	tx.undo = drop(tx.undo)
-	tx.journal = drop(tx.journal)
-	tx.effects = drop(tx.effects)
-	tx.events = drop(tx.events)
-	tx.beyond = drop(tx.beyond)
-	tx.flushed, tx.dbmap = nil, nil
+	if tx.nextEpoch|uint32(len(tx.undo)|len(tx.journal)|len(tx.effects)|len(tx.events)|len(tx.beyond)) != 0 {
+		tx.undo = drop(tx.undo)
+		tx.journal = drop(tx.journal)
+		tx.effects = drop(tx.effects)
+		tx.events = drop(tx.events)
+		tx.beyond = drop(tx.beyond)
+	}
+	if tx.flushed != nil || tx.dbmap != nil {
+		tx.flushed, tx.dbmap = nil, nil
+	}
 	tx.epoch, tx.nextEpoch = 0, 0
 	tx.weight, tx.weighed = 0, 0
 	tx.now = 0

@@ -24,8 +24,9 @@ import (
 const (
 	// keptFor is how long a wait may keep the processor, in ms.
 	keptFor = 1
-	// brisk is how short a wait must be for the next to keep the processor, in ns.
-	brisk = int64(200 * time.Microsecond)
+	// brisk is how short a wait must be for the next to keep the processor, in ns:
+	// so short that it would have kept it itself.
+	brisk = int64(keptFor * time.Millisecond)
 )
 
 // wait fetches events when there are some.
