@@ -351,6 +351,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	}
 	told := sc.Told
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
+	c.Brief(short && sc.Used <= briefInstructions)
 	if short {
 		c.Tx.Spend(sc.Used * instructionNanos)
 		if f != nil {

@@ -100,6 +100,7 @@ type Call struct {
 	failed string   // text of the error reply
 	undo   bool
 	told   bool // see Told
+	brief  bool // see Brief
 	ran    bool // the handler was called
 }
 
@@ -107,7 +108,7 @@ type Call struct {
 // with the same reply.
 func (c *Call) Reuse(spec *Spec, args [][]byte) {
 	c.Spec, c.Args, c.Prepared, c.Lengthy = spec, args, nil, false
-	c.parked, c.failed, c.undo, c.told, c.ran = nil, "", false, false, false
+	c.parked, c.failed, c.undo, c.told, c.ran, c.brief = nil, "", false, false, false, false
 }
 
 // Err answers an error; whatever the command has changed is undone.
@@ -126,6 +127,10 @@ func (c *Call) ErrKept(msg string) {
 // Told says that the error which the command answers is that of another command,
 // and was counted when that one answered it (INFO errorstats).
 func (c *Call) Told() { c.told = true }
+
+// Brief says of a command whose Spec cannot promise it whether it took no longer
+// than a few quick ones.
+func (c *Call) Brief(was bool) { c.brief = was }
 
 // Failed is the text of the error that the command answered, "" if none.
 func (c *Call) Failed() string { return c.failed }

@@ -5,8 +5,9 @@ package command
 // of one kind, one after the other in a pipeline, make a run, which is measured
 // when it is full, when another command comes, before anything is waited for, and
 // when the batch ends. What the run took is divided among them, so that sums stay
-// right. What is large is not brief and ends its run; if somebody wants to hear of
-// commands that take less than quickly, every command is measured.
+// right. So do scripts that say of themselves that they were brief (Call.Brief). What
+// is large is not brief and ends its run; if somebody wants to hear of commands that
+// take less than quickly, every command is measured.
 
 const (
 	runMost = 16
@@ -26,7 +27,7 @@ type run struct {
 func (e *Engine) count(c *Call, mark int) {
 	s, spec := c.S, c.Spec
 	slow := e.SlowAfter.Load()
-	brief := spec.Brief && len(c.Frame) <= briefBytes && c.Reply.Mark()-mark <= briefBytes && !s.run.alone && (slow < 0 || slow >= quickly)
+	brief := (spec.Brief || c.brief) && len(c.Frame) <= briefBytes && c.Reply.Mark()-mark <= briefBytes && !s.run.alone && (slow < 0 || slow >= quickly)
 	if c.failed != "" {
 		s.acc.accounts[s.acc.find(spec)].failed++
 		if !c.told {
