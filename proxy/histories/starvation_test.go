@@ -66,17 +66,20 @@ func (s *server) fill() {
 }
 
 // bestOfThree fails the test if a request was outstanding for too long in each of
-// three runs.
+// three runs. What is too long is stretched by what others took of the processors
+// during the run.
 func (s *server) bestOfThree(run func() (worst time.Duration)) {
 	s.t.Helper()
 	const runs = 3
 	for i := 1; ; i++ {
+		before := readProcessors()
 		worst := run()
-		if worst <= outstanding {
+		most := before.stretch(outstanding)
+		if worst <= most {
 			return
 		}
 		if i == runs {
-			s.t.Fatalf("a request to a key that nobody held was outstanding for %v, want %v at most (in each of %d runs)", worst, outstanding, runs)
+			s.t.Fatalf("a request to a key that nobody held was outstanding for %v, want %v at most (in each of %d runs)", worst, most, runs)
 		}
 	}
 }
