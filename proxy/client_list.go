@@ -104,7 +104,7 @@ func (c *client) ended() bool {
 }
 
 // clientMemory is about what a connection takes beside its buffers: the client
-// itself and the stack of its goroutine.
+// itself, and the stack of a goroutine, which on an event loop it has only at times.
 const clientMemory = 10 << 10
 
 // appendLine appends the client's line of CLIENT LIST: the fields of Redis 7.2
