@@ -240,7 +240,12 @@ func (in *instance) exec(spec *command.Spec, argv [][]byte, rec *recorder) bool 
 	if !in.short {
 		began = time.Now()
 	}
+	meter, written := c.Tx.SetMeter(in), in.written
 	c.E.Exec(&in.inner)
+	c.Tx.SetMeter(meter)
+	if spec.Flags&(command.Write|command.MayReplicate) == 0 {
+		in.written = written // what it took has gone with it
+	}
 	s.DB, s.Guard, s.Denied, s.Cause = db, guard, denied, outer
 	in.inner = command.Call{}
 	switch {

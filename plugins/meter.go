@@ -9,7 +9,7 @@ import (
 	"github.com/latchkey-proxy/latchkey/store"
 )
 
-// workUnit is what a unit of work of a command.Meter is in units of fuel: ten
+// workUnit is what a unit of work of a store.Meter is in units of fuel: ten
 // nanoseconds of each.
 const workUnit = 10
 
@@ -34,7 +34,7 @@ func (in *instance) mayGoOn() {
 	}
 }
 
-// An instance is the command.Meter of the commands that its guest calls: these
+// An instance is the store.Meter of the commands that its guest calls: these
 // cannot be ended by a trap, and are told to give up instead.
 
 // Pay charges what a command does, while it does it. It returns false when the
@@ -53,6 +53,15 @@ func (in *instance) Pay(n int) bool {
 func (in *instance) Alloc(n int) bool {
 	if in.ending == nil {
 		in.ending = in.keeps(n)
+	}
+	return in.ending == nil
+}
+
+// Check looks after something that took long, and returns false when the guest must
+// end.
+func (in *instance) Check() bool {
+	if in.ending == nil {
+		in.ending = in.look()
 	}
 	return in.ending == nil
 }

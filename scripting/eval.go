@@ -244,7 +244,7 @@ func (sc *scriptCall) callPlaced(at *closure.Place, argv [][]byte, reply command
 func (sc *scriptCall) exec(spec *command.Spec, refusal string, argv [][]byte, reply command.Reply) error {
 	c := sc.outer
 	sc.inner.Reuse(spec, argv)
-	sc.inner.Reply, sc.inner.Meter = reply, sc.account
+	sc.inner.Reply, sc.inner.Meter = reply, sc
 	if refusal != "" {
 		c.E.Reject(&sc.inner, refusal)
 		return nil
@@ -258,6 +258,11 @@ func (sc *scriptCall) exec(spec *command.Spec, refusal string, argv [][]byte, re
 	}
 	return nil
 }
+
+// Pay, Alloc and Check implement store.Meter for the commands that the script calls.
+func (sc *scriptCall) Pay(n int) bool   { return sc.account.Pay(n) }
+func (sc *scriptCall) Alloc(n int) bool { return sc.account.Alloc(n) }
+func (sc *scriptCall) Check() bool      { return sc.account.Check() }
 
 // resolve finds the command that a script calls, and says why it may not if so:
 // then spec is what was found of it.
@@ -343,6 +348,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	if c.Meter != nil { // a plugin has called
 		sc.Payer, sc.Gone = c.Meter, store.ErrCancelled
 	}
+	defer c.Tx.SetMeter(c.Tx.SetMeter(sc))
 	var err error
 	if f != nil {
 		err = r.engine.Call(f, &sc.Invocation, c.Reply)

@@ -10,7 +10,10 @@ type collection interface {
 	// size is what the collection takes in memory, in bytes. It follows from
 	// the contents alone, so that what was undone counts as before.
 	size() int64
-	clone() collection
+	// len is the number of its elements.
+	len() int
+	// clone is a copy, which tx pays for; it is not whole when the Meter says no.
+	clone(tx *Tx) collection
 }
 
 // reverter undoes changes of a collection.
@@ -89,6 +92,10 @@ func (k *Key) record(nameAndArgs ...string) {
 func (k *Key) setCollection(kind Kind, c collection, ttl TTL) {
 	k.Delete()
 	k.createOf(kind, c)
+	// What the effect tells is the whole of it.
+	if n := c.len(); !k.tx.Alloc(n*elementSlot) || !k.tx.Pay(n/elementsPerUnit) {
+		return
+	}
 	switch c := c.(type) {
 	case *list:
 		args := append(make([]string, 0, c.n+1), "RPUSH")

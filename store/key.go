@@ -333,6 +333,9 @@ func (k *Key) Append(v []byte) int {
 	} else {
 		// A locked transaction leaves the spare bytes of the committed value
 		// alone, lest an undone append and a later one share them.
+		if !k.tx.take(grow(old, need)) {
+			return old
+		}
 		grown := make([]byte, old, grow(old, need))
 		copy(grown, e.str)
 		e.str = append(grown, v...)
@@ -379,6 +382,9 @@ func (k *Key) SetRange(off int, v []byte) int {
 			clear(e.str[old:off])
 		}
 	default:
+		if !k.tx.take(grow(old, need)) {
+			return old
+		}
 		grown := make([]byte, need, grow(old, need))
 		copy(grown, e.str)
 		e.str = grown
@@ -480,7 +486,12 @@ func (k *Key) CopyTo(dst *Key) {
 		ttl = ExpireIn(rel)
 	}
 	if e.coll != nil {
-		dst.setCollection(e.kind, e.coll.clone(), ttl)
+		if n := e.coll.size(); k.tx.Alloc(int(n)) && k.tx.Pay(e.coll.len()/elementsPerUnit) {
+			dst.setCollection(e.kind, e.coll.clone(k.tx), ttl)
+		}
+		return
+	}
+	if !k.tx.take(len(e.str)) {
 		return
 	}
 	raw, text := e.raw, e.text

@@ -30,7 +30,9 @@ const (
 
 func (l *list) size() int64 { return listOverhead + int64(l.n)*elementSlot + l.allocs }
 
-func (l *list) clone() collection {
+func (l *list) len() int { return l.n }
+
+func (l *list) clone(*Tx) collection {
 	c := *l
 	c.buf = nil
 	if l.n > 0 {
@@ -197,6 +199,9 @@ func (k *Key) rebuild(l *list, room int, from, to int, keep func(s string) bool)
 		if s := old.at(i); keep(s) {
 			l.push(Tail, s)
 		}
+		if !k.tx.Step(i, 1) {
+			return
+		}
 	}
 }
 
@@ -300,15 +305,19 @@ func (k *Key) Pop(end End, n int, got func(s string)) {
 			if end == Tail {
 				i = l.n - 1 - i
 			}
-			got(l.at(i))
+			if got(l.at(i)); !k.tx.Step(i, 2) {
+				return
+			}
 		}
 		k.Delete()
 		return
 	}
 	l = k.ownList()
 	command, op := end.pops()
-	for range n {
-		k.popOne(l, end, op, got)
+	for i := range n {
+		if k.popOne(l, end, op, got); !k.tx.Step(i, 4) {
+			return
+		}
 	}
 	l.settle()
 	if n == 1 {
@@ -355,6 +364,10 @@ func (k *Key) SetElement(i int, v []byte) {
 	k.record("LSET", strconv.Itoa(i), s)
 }
 
+// elementsPerUnit is how many elements of a list move by one place in one unit of
+// work for a Meter.
+const elementsPerUnit = 8
+
 // InsertBeside inserts a copy of v before or after the first element of a List
 // that equals pivot. It returns the new length, -1 when there is no such element.
 func (k *Key) InsertBeside(pivot []byte, after bool, v []byte) int {
@@ -367,6 +380,12 @@ func (k *Key) InsertBeside(pivot []byte, after bool, v []byte) int {
 		if l.at(i) == string(pivot) {
 			break
 		}
+		if !k.tx.Step(i, 1) {
+			return -1
+		}
+	}
+	if !k.tx.Pay(min(i, l.n-i) / elementsPerUnit) {
+		return -1
 	}
 	l = k.ownList()
 	s, word := string(v), "BEFORE"
@@ -397,6 +416,9 @@ func (k *Key) RemoveElements(v []byte, count int) int {
 	}
 	found, at, end := 0, 0, 0
 	for i := first; i >= 0 && i < l.n && found < limit; i += step {
+		if !k.tx.Step(i, 1) {
+			return 0
+		}
 		if l.at(i) == string(v) {
 			found++
 			if found == 1 {
@@ -414,6 +436,9 @@ func (k *Key) RemoveElements(v []byte, count int) int {
 	}
 	l = k.ownList()
 	if found == 1 {
+		if !k.tx.Pay(min(at, l.n-at) / elementsPerUnit) {
+			return 0
+		}
 		enc := l.enc
 		k.tx.note(change{of: l, op: removed, at: at, was: l.remove(at), enc: enc})
 	} else {
@@ -444,11 +469,14 @@ func (k *Key) Trim(start, stop int) {
 	}
 	n := l.n
 	if left+right <= kept {
-		for range left {
-			k.popOne(l, Head, poppedFront, nil)
-		}
-		for range right {
-			k.popOne(l, Tail, poppedBack, nil)
+		for i := range left + right {
+			end, op := Head, poppedFront
+			if i >= left {
+				end, op = Tail, poppedBack
+			}
+			if k.popOne(l, end, op, nil); !k.tx.Step(i, 4) {
+				return
+			}
 		}
 	} else {
 		k.rebuild(l, kept, start, n-right, func(string) bool { return true })

@@ -18,7 +18,9 @@ const opaqueOverhead = 64
 
 func (o *opaque) size() int64 { return opaqueOverhead + allocSize(cap(o.b)) }
 
-func (o *opaque) clone() collection {
+func (o *opaque) len() int { return len(o.b) / elementSlot }
+
+func (o *opaque) clone(*Tx) collection {
 	c := *o
 	c.b = append(make([]byte, 0, len(o.b)), o.b...)
 	return &c

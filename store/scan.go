@@ -4,7 +4,8 @@ package store
 // to go on with, 0 at the end. It visits whole shards until at least count keys
 // were met; a key that is there from the first to the last call is met, and met
 // once. Values are as committed, but for what the transaction itself has
-// changed. typ is what TYPE answers. Names are given after the shard's latch was released.
+// changed. typ is what TYPE answers. Names are given after the shard's latch was
+// released; then the Meter is asked whether to go on.
 func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name, typ string)) uint64 {
 	phys := tx.physical(db)
 	now := tx.Now()
@@ -16,7 +17,7 @@ func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name, typ string))
 			met(f.name, f.typ)
 		}
 		count -= len(found)
-		if count <= 0 {
+		if count <= 0 || !tx.scanned(len(found)) {
 			break
 		}
 	}
@@ -25,6 +26,15 @@ func (tx *Tx) Scan(db int, cursor uint64, count int, met func(name, typ string))
 	}
 	return cursor
 }
+
+// What a shard that is visited costs at least, and each key met there.
+const (
+	shardWork = 16
+	keyWork   = 5
+)
+
+// scanned charges for a shard where n keys were met.
+func (tx *Tx) scanned(n int) bool { return tx.Pay(shardWork + n*keyWork) }
 
 type scanned struct {
 	name string
@@ -74,6 +84,9 @@ func (tx *Tx) RandomKey(db int) (string, bool) {
 	start := tx.s.random(shardCount)
 	for i := range shardCount {
 		found := tx.scanShard(phys, (start+i)%shardCount, tx.Now(), nil)
+		if !tx.scanned(len(found)) {
+			break
+		}
 		if len(found) > 0 {
 			return found[tx.s.random(len(found))].name, true
 		}

@@ -50,14 +50,17 @@ func (s *set) size() int64 {
 	return n
 }
 
-func (s *set) clone() collection {
+func (s *set) len() int { return len(s.items) }
+
+func (s *set) clone(tx *Tx) collection {
 	c := &set{items: append([]string(nil), s.items...), allocs: s.allocs, enc: s.enc}
-	c.remap()
+	c.remap(tx)
 	return c
 }
 
-// remap makes the map anew, or none.
-func (s *set) remap() {
+// remap makes the map anew, or none. tx, if it is not nil, pays for it and may give
+// it up.
+func (s *set) remap(tx *Tx) {
 	s.places, s.peak = nil, 0
 	if len(s.items) <= fewMembers {
 		return
@@ -66,8 +69,14 @@ func (s *set) remap() {
 	s.places = make(map[string]int32, len(s.items))
 	for i, m := range s.items {
 		s.places[m] = int32(i)
+		if tx != nil && !tx.Step(i, addWork) {
+			return
+		}
 	}
 }
+
+// addWork is what a member costs that is added to a set, in units of a Meter.
+const addWork = 15
 
 // find returns the place of a member, -1 if it is none.
 func (s *set) find(m []byte) int {
@@ -98,7 +107,7 @@ func (s *set) add(m string) {
 		s.places[m] = int32(len(s.items) - 1)
 		s.peak = max(s.peak, len(s.items))
 	case len(s.items) > fewMembers:
-		s.remap()
+		s.remap(nil)
 	}
 }
 
@@ -119,7 +128,7 @@ func (s *set) remove(i int) string {
 		// A map never gives room back by itself.
 		if last <= fewMembers/2 || s.peak > 1024 && last < s.peak/8 {
 			s.items = append(make([]string, 0, last+last/4), s.items...)
-			s.remap()
+			s.remap(nil)
 		}
 	}
 	return m
@@ -294,22 +303,28 @@ func (k *Key) removeAt(s *set, i int) string {
 
 // PopMembers takes n members out of a Set, which must exist, each from the place
 // that draw chooses below the number of those left, and gives each to got. A Set
-// that is empty then is deleted.
+// that is empty then is deleted. Like all that goes through a whole collection, it stops
+// where it is when the transaction's Meter says no.
 func (k *Key) PopMembers(n int, draw func(n int) int, got func(m string)) {
 	s := k.set()
 	if n >= len(s.items) {
-		for _, m := range s.items {
-			got(m)
+		for i, m := range s.items {
+			if got(m); !k.tx.Step(i, 2) {
+				return
+			}
 		}
 		k.Delete()
 		return
 	}
 	s = k.ownSet()
 	args := append(make([]string, 0, 2), "SREM")
-	for range n {
+	for i := range n {
 		m := k.removeAt(s, draw(len(s.items)))
 		got(m)
 		args = append(args, m)
+		if !k.tx.Step(i, addWork) {
+			return
+		}
 	}
 	k.record(args...)
 }
@@ -322,9 +337,12 @@ func (k *Key) StoreMembers(members []string) {
 		return
 	}
 	s := newSet(members[0], 0)
-	for _, m := range members {
+	for i, m := range members {
 		s.add(m)
 		s.settle(m)
+		if !k.tx.Step(i, addWork) {
+			return
+		}
 	}
 	k.setCollection(Set, s, NoTTL)
 }

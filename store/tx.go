@@ -70,6 +70,9 @@ type Tx struct {
 	flushed []bool  // by physical database
 	dbmap   []int32 // logical to physical, once SWAPDB has run
 
+	meter Meter // see SetMeter
+	spent bool
+
 	self   waiter
 	wanted *Key     // whose lock self waits for
 	retry  []keyRef // undeclared keys to lock at the next try

@@ -56,14 +56,13 @@ func (c *Call) bitField(readOnly bool) {
 	if !c.IsString(k) {
 		return
 	}
-	if !c.alloc(int(reach) + 1 - len(k.Str())) {
-		return
-	}
 	c.Reply.Array(len(ops))
 	created, grown := !k.Exists(), false
 	if reach >= int64(len(k.Str())) {
 		// As Redis does, even if every operation fails then.
-		k.SetRange(int(reach), []byte{0})
+		if k.SetRange(int(reach), []byte{0}); c.Tx.Spent() {
+			return // it was not made as long
+		}
 		grown = true
 	}
 	changed := false

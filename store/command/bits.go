@@ -114,9 +114,6 @@ func setBit(c *Call) {
 	at := off >> 3
 	old := bitAt(v, off)
 	if at >= int64(len(v)) || old != bit {
-		if !c.alloc(int(at) + 1 - len(v)) {
-			return
-		}
 		var b [1]byte
 		if at < int64(len(v)) {
 			b[0] = v[at]
@@ -188,8 +185,19 @@ func bitCount(c *Call) {
 		c.Err(ErrSyntax)
 		return
 	}
-	c.Reply.Int(countBits(v, start, end))
+	n := int64(0)
+	for ; end-start >= bitsAtOnce && c.payBytes(bitsAtOnce/8); start += bitsAtOnce {
+		n += countBits(v, start, start+bitsAtOnce-1)
+	}
+	if c.Tx.Spent() || !c.payBytes(int(end-start)/8) {
+		return
+	}
+	c.Reply.Int(n + countBits(v, start, end))
 }
+
+// bitsAtOnce is how many bits are counted, searched or combined before who calls is
+// asked whether to go on.
+const bitsAtOnce = 8 << 20
 
 // countBits counts the bits that are set from start to end, both included and
 // both within v; an empty range has end before start.
@@ -271,7 +279,16 @@ func bitPos(c *Call) {
 	if !inBits {
 		start, end = start*8, end*8+7
 	}
-	pos := findBit(v, start, end, bit)
+	pos := int64(-1)
+	for ; pos < 0 && end-start >= bitsAtOnce && c.payBytes(bitsAtOnce/8); start += bitsAtOnce {
+		pos = findBit(v, start, start+bitsAtOnce-1, bit)
+	}
+	if c.Tx.Spent() || !c.payBytes(int(max(0, end-start))/8) {
+		return
+	}
+	if pos < 0 {
+		pos = findBit(v, start, end, bit)
+	}
 	if pos < 0 && bit == 0 && len(c.Args) < 5 {
 		pos = int64(len(v)) * 8 // without an end, zeros follow the string
 	}
@@ -302,9 +319,6 @@ func findBit(v []byte, start, end, bit int64) int64 {
 	}
 	return -1
 }
-
-// bitopPerUnit is how many bytes BITOP combines in one unit of work for a Meter.
-const bitopPerUnit = 128
 
 func bitOp(c *Call) {
 	var combine func(dst, src []byte)
@@ -342,7 +356,7 @@ func bitOp(c *Call) {
 		c.Reply.Int(0)
 		return
 	}
-	if !c.alloc(longest) || !c.pay(longest/bitopPerUnit*(len(c.Args)-3)) {
+	if !c.alloc(longest) || !c.payBytes(longest) {
 		return
 	}
 	out := make([]byte, longest)
@@ -351,7 +365,16 @@ func bitOp(c *Call) {
 		notBytes(out)
 	}
 	for i := 4; i < len(c.Args); i++ {
-		combine(out, c.Key(i).Str())
+		// Block by block, so that a long row of long strings can be ended.
+		for dst, src := out, c.Key(i).Str(); len(dst) > 0; {
+			n := min(len(dst), bitsAtOnce/8)
+			m := min(len(src), n)
+			if !c.payBytes(n) {
+				return
+			}
+			combine(dst[:n], src[:m])
+			dst, src = dst[n:], src[m:]
+		}
 	}
 	created := !dst.Exists()
 	dst.SetStringOwned(out, store.NoTTL)

@@ -89,8 +89,9 @@ type Call struct {
 	// Frame are the bytes that the command came in, when it came from a
 	// client; forwarding sends them on.
 	Frame []byte
-	// Meter is the budget of the script or plugin that calls; nil: there is none.
-	Meter Meter
+	// Meter is the budget of the script or plugin that calls, which has set it as
+	// Tx's too; nil: there is none.
+	Meter store.Meter
 	// Prepared is what the Spec's Prepare has made ready, and Lengthy its verdict
 	// that the command will not be done quickly: its keys are locked at once.
 	Prepared any

@@ -88,10 +88,29 @@ func isDigest(b []byte) bool {
 	return true
 }
 
+// hash is the XXH3 of value, which is charged to who calls.
+func (c *Call) hash(value []byte) uint64 {
+	if len(value) <= digestAtOnce {
+		c.payBytes(len(value))
+		return xxh3.Hash(value)
+	}
+	h := xxh3.New()
+	for len(value) > 0 && c.payBytes(digestAtOnce) {
+		n := min(len(value), digestAtOnce)
+		h.Write(value[:n])
+		value = value[n:]
+	}
+	return h.Sum64()
+}
+
+// digestAtOnce is how many bytes are hashed before who calls is asked whether to go
+// on.
+const digestAtOnce = 1 << 20
+
 // digestOf is the XXH3 of value, 64 bits, most significant digit first.
-func digestOf(value []byte) (hex [digestLen]byte) {
+func (c *Call) digestOf(value []byte) (hex [digestLen]byte) {
 	const digits = "0123456789abcdef"
-	h := xxh3.Hash(value)
+	h := c.hash(value)
 	for i := digestLen - 1; i >= 0; i-- {
 		hex[i] = digits[h&15]
 		h >>= 4
@@ -101,8 +120,8 @@ func digestOf(value []byte) (hex [digestLen]byte) {
 
 // digestEqual compares the digest of value with one from outside, whose letters
 // may have either case.
-func digestEqual(value, want []byte) bool {
-	d := digestOf(value)
+func (c *Call) digestEqual(value, want []byte) bool {
+	d := c.digestOf(value)
 	return bytes.EqualFold(d[:], want)
 }
 
@@ -115,7 +134,7 @@ func digest(c *Call) {
 		c.Reply.Null()
 		return
 	}
-	d := digestOf(k.Str())
+	d := c.digestOf(k.Str())
 	c.Reply.Bulk(d[:])
 }
 
@@ -163,7 +182,7 @@ func delEX(c *Call) {
 		case (cond == ifDigest || cond == ifNotDigest) && !isDigest(c.Args[3]):
 			c.Err(errDigestLength)
 			return
-		case !compares(k, cond, c.Args[3]):
+		case !c.compares(k, cond, c.Args[3]):
 			c.Reply.Int(0)
 			return
 		}

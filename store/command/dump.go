@@ -41,6 +41,10 @@ func dump(c *Call) {
 		c.Reply.Null()
 		return
 	}
+	// The payload takes about what the value does.
+	if n := int(k.Size()); !c.alloc(n) || !c.pay(n/sealedPerUnit) {
+		return
+	}
 	var payload []byte
 	switch k.Kind() {
 	case store.List:
@@ -82,6 +86,10 @@ func overwrite(c *Call) {
 		c.OK()
 	}
 }
+
+// sealedPerUnit is how many bytes of a payload are written or read, and summed up, in
+// one unit of work for a Meter.
+const sealedPerUnit = 8
 
 type restoreOptions struct {
 	replace, absolute bool
@@ -140,6 +148,9 @@ func restore(c *Call) {
 	}
 	if ttl < 0 {
 		c.Err(errRestoreTTL)
+		return
+	}
+	if n := len(c.Args[3]); !c.alloc(n) || !c.pay(n/sealedPerUnit) {
 		return
 	}
 	value, err := c.openPayload(c.Args[3])

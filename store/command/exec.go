@@ -343,17 +343,20 @@ func (e *Engine) handleNested(c *Call, mark int) {
 	spec, inner := c.Spec, &c.S.inner
 	at, slow := inner.find(spec), e.SlowAfter.Load()
 	if !inner.accounts[at].due() && c.Tx.Short() && (slow < 0 || slow >= quickly) {
-		e.handle(c, mark)
+		e.handleMetered(c, mark)
 		inner.accounts[at].estimated()
 	} else {
 		stamp := c.S.stamp
 		c.S.stamp = monotonic()
-		e.handle(c, mark)
+		e.handleMetered(c, mark)
 		took := monotonic() - c.S.stamp
 		c.S.stamp = stamp
 		inner.accounts[at].measured(took)
 		if slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
 			e.Slow(c, took)
+		}
+		if took >= quickly {
+			c.Tx.Check() // a loop of such commands may have gone on for long
 		}
 	}
 	if c.failed != "" && !c.Tx.Clash() {
@@ -361,6 +364,16 @@ func (e *Engine) handleNested(c *Call, mark int) {
 		if !c.told {
 			e.innerFailed(c, c.failed)
 		}
+	}
+}
+
+// handleMetered is handle for a command whose work is charged to who calls it. One
+// that was given up is undone; its answer is for nobody.
+func (e *Engine) handleMetered(c *Call, mark int) {
+	e.handle(c, mark)
+	if c.Tx.Spent() {
+		c.Reply.Rewind(mark)
+		c.Err(ErrCancelled)
 	}
 }
 

@@ -376,7 +376,9 @@ func lRange(c *Call) {
 	from, to := span(start, stop, k.Len())
 	c.Reply.Array(to - from + 1)
 	for i := from; i <= to; i++ {
-		c.Reply.BulkString(k.Element(i))
+		if c.Reply.BulkString(k.Element(i)); !c.Tx.Step(i-from, 2) {
+			return
+		}
 	}
 }
 
@@ -415,6 +417,9 @@ func lPos(c *Call) {
 	}
 	var found []int
 	for i, seen := 0, int64(0); i < limit; i++ {
+		if !c.Tx.Step(i, 1) {
+			return
+		}
 		at := i
 		if back {
 			at = n - 1 - i
@@ -426,6 +431,9 @@ func lPos(c *Call) {
 			continue
 		}
 		found = append(found, at)
+		if n := len(found); n&(n-1) == 0 && !c.alloc(n*8) {
+			return
+		}
 		if count == -1 || len(found) == count {
 			break
 		}
@@ -433,8 +441,10 @@ func lPos(c *Call) {
 	switch {
 	case count != -1:
 		c.Reply.Array(len(found))
-		for _, at := range found {
-			c.Reply.Int(int64(at))
+		for i, at := range found {
+			if c.Reply.Int(int64(at)); !c.Tx.Step(i, 2) {
+				return
+			}
 		}
 	case len(found) == 0:
 		c.Reply.Null()

@@ -1,28 +1,24 @@
 package command
 
-// Meter is the budget of the script or plugin that calls a command. A command
-// whose cost its arguments do not bound charges it. Once it has said no the
-// caller ends, and what the command answers is seen by nobody.
-type Meter interface {
-	// Pay charges work in units of about ten nanoseconds, while it is done. It
-	// returns false when the command must give up.
-	Pay(n int) bool
-	// Alloc charges bytes before they are taken. It returns false when they must
-	// not be.
-	Alloc(n int) bool
-}
+// A command that a script or a plugin calls charges their budget with what its
+// arguments do not bound (store.Meter). When the budget says no, the handler
+// returns at once; Exec undoes what it did and answers for it, and who called ends.
 
 // pay charges n units of work to who calls, if that has a budget. When it returns
-// false the error is answered.
-func (c *Call) pay(n int) bool { return c.Meter == nil || c.Meter.Pay(n) || c.endedByMeter() }
+// false the handler must return.
+func (c *Call) pay(n int) bool { return c.Tx.Pay(n) }
 
-// alloc charges n bytes that the arguments do not have, as pay charges work; n
-// may be negative, which is nothing.
-func (c *Call) alloc(n int) bool {
-	return c.Meter == nil || n <= 0 || c.Meter.Alloc(n) || c.endedByMeter()
-}
+// payBytes charges a walk through n bytes, as pay does.
+func (c *Call) payBytes(n int) bool { return c.Tx.PayBytes(n) }
 
-func (c *Call) endedByMeter() bool {
-	c.Err(ErrCancelled)
-	return false
+// alloc charges n bytes that the arguments do not have, as pay charges work.
+func (c *Call) alloc(n int) bool { return c.Tx.Alloc(n) }
+
+// strings answers texts as the elements of what has just been begun.
+func (c *Call) strings(texts []string) {
+	for i, s := range texts {
+		if c.Reply.BulkString(s); !c.Tx.Step(i, 2) {
+			return
+		}
+	}
 }

@@ -39,43 +39,75 @@ func scanCommands() []*Spec {
 type nameFilter struct {
 	pattern []byte
 	all     bool
+	// wide: a star stands before the end, so that the work is bounded by the
+	// product of the two lengths only.
+	wide bool
 }
 
 func newNameFilter(pattern []byte) nameFilter {
-	return nameFilter{pattern, len(pattern) == 1 && pattern[0] == '*'}
+	star := bytes.IndexByte(pattern, '*')
+	return nameFilter{pattern, len(pattern) == 1 && star == 0, star >= 0 && star < len(pattern)-1}
 }
+
+// work is what it costs to match a name, in units of a Meter.
+func (f nameFilter) work(name string) int {
+	switch {
+	case f.all:
+		return 1
+	case f.wide:
+		return 1 + len(f.pattern)*len(name)>>3
+	}
+	return 1 + min(len(f.pattern), len(name))>>3
+}
+
+// among gathers the names that match.
+func (f nameFilter) among(c *Call, out, names []string) []string {
+	work := 0
+	for _, name := range names {
+		if work += f.work(name); work >= matchWork {
+			if !c.pay(work) {
+				break
+			}
+			work = 0
+		}
+		if f.match(name) {
+			out = append(out, name)
+		}
+	}
+	c.pay(work)
+	return out
+}
+
+// matchWork is how much of it is charged at once.
+const matchWork = 256
 
 func (f nameFilter) match(name string) bool { return f.all || glob.Match(f.pattern, name, false) }
 
 func keys(c *Call) {
 	filter := newNameFilter(c.Args[1])
-	var names []string
+	var names, part []string
 	// Part by part, so that a client that is gone does not make us go on.
 	for cursor := uint64(0); ; {
-		cursor = c.Tx.Scan(c.S.DB, cursor, 1, func(name, _ string) {
-			if filter.match(name) {
-				names = append(names, name)
-			}
-		})
+		part = part[:0]
+		cursor = c.Tx.Scan(c.S.DB, cursor, 1, func(name, _ string) { part = append(part, name) })
+		had := len(names)
+		names = filter.among(c, names, part)
+		if !c.alloc(nameSlot*(len(names)-had)) || c.Tx.Spent() {
+			return
+		}
 		if cursor == 0 || c.cancelled() {
 			break
 		}
 	}
 	c.Reply.Array(len(names))
-	for _, name := range names {
-		c.Reply.BulkString(name)
-	}
+	c.strings(names)
 }
 
-// scanWork is what a part of the keyspace costs at least, in units of a Meter.
-const scanWork = 16
+// nameSlot is what a name takes in a list of names, beside its bytes.
+const nameSlot = 16
 
-// cancelled tells whether whoever waits for the reply is gone, or the budget of the
-// script that calls is.
+// cancelled tells whether whoever waits for the reply is gone.
 func (c *Call) cancelled() bool {
-	if c.Meter != nil && !c.Meter.Pay(scanWork) {
-		return true
-	}
 	if c.S.Wait == nil {
 		return false
 	}
@@ -97,12 +129,25 @@ func scan(c *Call) {
 	if !ok {
 		return
 	}
-	var names []string
-	next := c.Tx.Scan(c.S.DB, cursor, int(min(o.count, math.MaxInt)), func(name, typ string) {
-		if (o.kind == nil || equalFold(o.kind, strings.ToLower(typ))) && o.filter.match(name) {
-			names = append(names, name)
+	var names, part []string
+	next := cursor
+	for left := o.count; ; { // part by part, so that each is charged
+		part = part[:0]
+		next = c.Tx.Scan(c.S.DB, next, 1, func(name, typ string) {
+			left--
+			if o.kind == nil || equalFold(o.kind, strings.ToLower(typ)) {
+				part = append(part, name)
+			}
+		})
+		had := len(names)
+		names = o.filter.among(c, names, part)
+		if !c.alloc(nameSlot*(len(names)-had)) || c.Tx.Spent() {
+			return
 		}
-	})
+		if next == 0 || left <= 0 {
+			break
+		}
+	}
 	c.scanned(next, names)
 }
 
@@ -145,9 +190,7 @@ func (c *Call) scanned(next uint64, found []string) {
 	c.Reply.Array(2)
 	c.Reply.BulkString(strconv.FormatUint(next, 10))
 	c.Reply.Array(len(found))
-	for _, s := range found {
-		c.Reply.BulkString(s)
-	}
+	c.strings(found)
 }
 
 // parseCursor reads a cursor as strtoul does, which Redis uses: a sign may stand

@@ -8,8 +8,16 @@ import (
 )
 
 // combination makes one set of several, of which absent ones are empty. It stops
-// when it has limit members.
-type combination func(sets []*store.Key, limit int) []string
+// when it has limit members, or when the budget of who calls is spent.
+type combination func(c *Call, sets []*store.Key, limit int) []string
+
+// What one member costs that is looked for in a set, or remembered, in units of a
+// Meter, and the bytes that it takes in a list of members and in a map.
+const (
+	findWork     = 5
+	rememberWork = 15
+	seenSlot     = 64
+)
 
 // sources are the sets at the arguments from first to end. When one is of
 // another kind, the error is answered.
@@ -25,12 +33,12 @@ func (c *Call) sources(first, end int) ([]*store.Key, bool) {
 	return sets, true
 }
 
-func inter(sets []*store.Key, limit int) []string {
+func inter(c *Call, sets []*store.Key, limit int) []string {
 	sets = slices.Clone(sets)
 	slices.SortFunc(sets, func(a, b *store.Key) int { return a.Card() - b.Card() })
 	var out []string
-	for _, m := range sets[0].Members() {
-		if len(out) == limit {
+	for i, m := range sets[0].Members() {
+		if len(out) == limit || !c.searched(i, len(sets), len(out)) {
 			break
 		}
 		if !slices.ContainsFunc(sets[1:], func(k *store.Key) bool { return !k.HasMemberString(m) }) {
@@ -40,26 +48,43 @@ func inter(sets []*store.Key, limit int) []string {
 	return out
 }
 
-func union(sets []*store.Key, _ int) []string {
+// searched charges for the member i of a set, which was looked for in others, and
+// for the list that came of them all so far.
+func (c *Call) searched(i, sets, found int) bool {
+	return c.Tx.Step(i, sets*findWork) && (found == 0 || found&(found-1) != 0 || c.alloc(found*nameSlot))
+}
+
+func union(c *Call, sets []*store.Key, _ int) []string {
 	if len(sets) == 1 {
 		return sets[0].Members()
 	}
 	seen := make(map[string]struct{})
 	var out []string
+	met := 0
 	for _, k := range sets {
 		for _, m := range k.Members() {
 			if _, has := seen[m]; !has {
 				seen[m] = struct{}{}
 				out = append(out, m)
+				if n := len(out); n&(n-1) == 0 && !c.alloc(n*seenSlot) {
+					return nil
+				}
 			}
+			if !c.Tx.Step(met, rememberWork) {
+				return nil
+			}
+			met++
 		}
 	}
 	return out
 }
 
-func difference(sets []*store.Key, _ int) []string {
+func difference(c *Call, sets []*store.Key, _ int) []string {
 	var out []string
-	for _, m := range sets[0].Members() {
+	for i, m := range sets[0].Members() {
+		if !c.searched(i, len(sets), len(out)) {
+			break
+		}
 		if !slices.ContainsFunc(sets[1:], func(k *store.Key) bool { return k.HasMemberString(m) }) {
 			out = append(out, m)
 		}
@@ -73,11 +98,12 @@ func combineReply(c *Call, combine combination) {
 	if !ok {
 		return
 	}
-	members := combine(sets, math.MaxInt)
-	c.Reply.Set(len(members))
-	for _, m := range members {
-		c.Reply.BulkString(m)
+	members := combine(c, sets, math.MaxInt)
+	if c.Tx.Spent() {
+		return
 	}
+	c.Reply.Set(len(members))
+	c.strings(members)
 }
 
 // combineStore is SINTERSTORE, SUNIONSTORE and SDIFFSTORE.
@@ -86,7 +112,10 @@ func combineStore(c *Call, combine combination, event string) {
 	if !ok {
 		return
 	}
-	members := combine(sets, math.MaxInt)
+	members := combine(c, sets, math.MaxInt)
+	if c.Tx.Spent() {
+		return
+	}
 	dst := c.Key(1)
 	there := dst.Exists()
 	dst.StoreMembers(members)
@@ -126,7 +155,7 @@ func sInterCard(c *Call) {
 		limit = math.MaxInt
 	}
 	if sets, ok := c.sources(2, end); ok {
-		c.Reply.Int(int64(len(inter(sets, limit))))
+		c.Reply.Int(int64(len(inter(c, sets, limit))))
 	}
 }
 
@@ -160,11 +189,9 @@ func sScan(c *Call) {
 	if k.Encoding() == store.HashTable {
 		next = int(max(0, int64(left)-min(o.count, int64(left))))
 	}
-	var found []string
-	for _, m := range members[next:left] {
-		if o.filter.match(m) {
-			found = append(found, m)
-		}
+	found := o.filter.among(c, nil, members[next:left])
+	if !c.alloc(nameSlot*len(found)) || c.Tx.Spent() {
+		return
 	}
 	c.scanned(uint64(next), found)
 }

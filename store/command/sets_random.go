@@ -83,7 +83,10 @@ func (c *Call) drawAgain(members []string, n int64) {
 	}
 	mark, size := c.Reply.Mark(), int64(0)
 	c.Reply.Array(int(n))
-	for range n {
+	for i := range int(n) {
+		if !c.Tx.Step(i, 3) {
+			return
+		}
 		m := members[rand.IntN(len(members))]
 		if size += int64(len(m)) + drawnOverhead; size > limit {
 			c.Reply.Rewind(mark)
@@ -99,9 +102,10 @@ func (c *Call) drawAgain(members []string, n int64) {
 func (c *Call) draw(members []string, n int) {
 	c.Reply.Array(n)
 	if n == len(members) {
-		for _, m := range members {
-			c.Reply.BulkString(m)
-		}
+		c.strings(members)
+		return
+	}
+	if !c.alloc(n * seenSlot) {
 		return
 	}
 	moved := make(map[int]int, n)
@@ -115,5 +119,8 @@ func (c *Call) draw(members []string, n int) {
 		j := i + rand.IntN(len(members)-i)
 		c.Reply.BulkString(members[at(j)])
 		moved[j] = at(i)
+		if !c.Tx.Step(i, rememberWork) {
+			return
+		}
 	}
 }

@@ -302,7 +302,7 @@ func setRange(c *Call) {
 		c.Reply.Int(int64(len(k.Str())))
 		return
 	}
-	if !c.fits(off, int64(len(v))) || !c.alloc(int(off)+len(v)-len(k.Str())) {
+	if !c.fits(off, int64(len(v))) {
 		return
 	}
 	created := !k.Exists()

@@ -161,12 +161,12 @@ func (o *setOptions) met(c *Call, k *store.Key) (met, ok bool) {
 	if !c.IsString(k) {
 		return false, false
 	}
-	return compares(k, o.cond, o.match), true
+	return c.compares(k, o.cond, o.match), true
 }
 
 // compares tells whether a comparing condition holds for a string. An absent key
 // is equal to nothing.
-func compares(k *store.Key, cond condition, match []byte) bool {
+func (c *Call) compares(k *store.Key, cond condition, match []byte) bool {
 	if !k.Exists() {
 		return cond == ifNotEqual || cond == ifNotDigest
 	}
@@ -176,9 +176,9 @@ func compares(k *store.Key, cond condition, match []byte) bool {
 	case ifNotEqual:
 		return !bytes.Equal(k.Str(), match)
 	case ifDigest:
-		return digestEqual(k.Str(), match)
+		return c.digestEqual(k.Str(), match)
 	case ifNotDigest:
-		return !digestEqual(k.Str(), match)
+		return !c.digestEqual(k.Str(), match)
 	}
 	panic("command: compares without a comparison")
 }
