@@ -135,6 +135,10 @@ ascript=$root/plugins/sdk/assemblyscript
 asc=
 have_asc() {
 	have npm npm "$1" || return
+	if [ "$(node -p 'parseInt(process.versions.node)' 2>/dev/null || echo 0)" -lt 20 ]; then
+		skip "$1" "the AssemblyScript compiler needs Node.js 20, found $(node --version 2>/dev/null || echo none); Debian 12 has 18"
+		return 1
+	fi
 	if [ -z "$asc" ]; then
 		asc=none
 		if { [ "$ascript/node_modules/.package-lock.json" -nt "$ascript/package-lock.json" ] ||
@@ -145,7 +149,7 @@ have_asc() {
 		fi
 	fi
 	[ $asc = works ] && return
-	skip "$1" "npm could not install a compiler that runs: it needs the registry and Node.js 20"
+	skip "$1" "npm could not install a compiler that runs: it needs the registry"
 	return 1
 }
 

@@ -115,7 +115,7 @@ func TestNewProjects(t *testing.T) {
 			}
 			run("sh", "build.sh")
 			run(program, "plugin", "inspect", "my-plugin2.wasm")
-			if out := run(program, "plugin", "test", "my-plugin2.wasm", "my-plugin2.transcript"); !strings.Contains(out, "16 commands in RESP2 and RESP3, 0 of them") {
+			if out := run(program, "plugin", "test", "my-plugin2.wasm", "my-plugin2.transcript"); !strings.Contains(out, "22 commands in RESP2 and RESP3, 0 of them") {
 				t.Errorf("the project's test says %q", out)
 			}
 		})
