@@ -265,7 +265,7 @@ func (c *Config) Register(d Directive, given ...string) error {
 	if ok {
 		v, err := d.parse(source.args, e.initial)
 		if err != nil {
-			return &Error{Origin: source.origin, Directive: d.Name, Reason: err.Error(), Suggestion: "it takes " + d.Takes()}
+			return &Error{Origin: source.origin, Directive: d.Name, Value: strings.Join(source.args, " "), Reason: err.Error(), Suggestion: "it takes " + d.Takes()}
 		}
 		e.value.Store(v)
 	}

@@ -35,7 +35,10 @@ type Error struct {
 
 // Error says where and what: "lk.conf:3: unknown directive 'mxaclients'".
 func (e *Error) Error() string {
-	text := e.Origin.String() + ": "
+	text := ""
+	if e.Origin != (Origin{}) { // a value that a command gives has none
+		text = e.Origin.String() + ": "
+	}
 	if e.Directive != "" && e.Value != "" {
 		text += "'" + clip(e.Directive+" "+e.Value) + "': "
 	} else if e.Directive != "" {

@@ -189,7 +189,12 @@ func TestRegister(t *testing.T) {
 		t.Error(got, c.Get("cad.*"))
 	}
 	err = c.Register(Directive{Name: "cad.bad", Kind: Int, Max: 9, Default: "0"})
-	if want := "lk.conf:2: 'cad.bad': argument couldn't be parsed into an integer"; err == nil || err.Error() != want {
+	if want := "lk.conf:2: 'cad.bad x': argument couldn't be parsed into an integer"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	// A value that MODULE LOADEX gives comes from no file.
+	err = c.Register(Directive{Name: "cad.given", Kind: Int, Max: 9, Default: "0"}, "10")
+	if want := "'cad.given 10': argument must be between 0 and 9 inclusive"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	for _, bad := range []Directive{{Name: "x"}, {Name: "a.b", Kind: Lines}, {Name: "a.b", Kind: Int, Default: "x"}, {Name: ".b"}} {
