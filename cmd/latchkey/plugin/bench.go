@@ -59,6 +59,9 @@ func bench(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	reply := b.run(words[1:])
+	if m := b.host.List(); len(m) == 1 && m[0].Calls == 0 {
+		return failed(stderr, fmt.Errorf("%s calls nothing of the module %s: %s", strings.Join(words[1:], " "), m[0].Name, strings.TrimSpace(strings.TrimPrefix(reply, "-"))))
+	}
 	fmt.Fprintf(stdout, "reply         %s\n", strings.TrimSpace(strings.ReplaceAll(reply, "\r\n", " ")))
 	var times []float64
 	var before, after runtime.MemStats
