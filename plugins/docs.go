@@ -201,7 +201,8 @@ same way. ` + "`block`" + ` is not possible within.
 `,
 	`## The reply
 
-Given in order, elements after the aggregate that holds them. Bytes are copied. Too many replies trap.
+Given in order, elements after the aggregate that holds them. Bytes are copied. Too many replies trap. There are
+all kinds of RESP3 but the push, which is no reply: PUBLISH, called, is how a plugin sends one.
 `,
 	`## Waiting, and clients that go
 `,
