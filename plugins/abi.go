@@ -52,6 +52,28 @@ type hostFunc struct {
 	call            func(in *instance, stack []uint64)
 }
 
+// Call is api.GoFunction's.
+func (f *hostFunc) Call(ctx context.Context, stack []uint64) {
+	in := ctx.(*instance)
+	if in.call == nil {
+		// A goroutine that outlived its command, or lk_init: there is no transaction
+		// to act in.
+		panic(&trap{"a host function was called outside of a command"})
+	}
+	in.charge(hostCall)
+	f.call(in, stack)
+}
+
+// wasiFunc is a function that may be called outside of a command, too.
+type wasiFunc hostFunc
+
+// Call is api.GoFunction's.
+func (f *wasiFunc) Call(ctx context.Context, stack []uint64) {
+	in := ctx.(*instance)
+	in.charge(hostCall)
+	f.call(in, stack)
+}
+
 const (
 	i32 = api.ValueTypeI32
 	i64 = api.ValueTypeI64
@@ -84,17 +106,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(abiModule)
 	for _, subject := range abiFunctions() {
 		for _, f := range subject {
-			call := f.call
-			b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
-				in := ctx.(*instance)
-				if in.call == nil {
-					// A goroutine that outlived its command, or lk_init: there is
-					// no transaction to act in.
-					panic(&trap{"a host function was called outside of a command"})
-				}
-				in.charge(hostCall)
-				call(in, stack)
-			}), f.params, f.results).Export(f.name)
+			b.NewFunctionBuilder().WithGoFunction(f, f.params, f.results).Export(f.name)
 		}
 	}
 	if _, err := b.Instantiate(ctx); err != nil {
@@ -102,12 +114,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 	}
 	w := rt.NewHostModuleBuilder(wasiModule)
 	for name, f := range wasiFunctions {
-		call := f.call
-		w.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
-			in := ctx.(*instance)
-			in.charge(hostCall)
-			call(in, stack)
-		}), f.params, f.results).Export(name)
+		w.NewFunctionBuilder().WithGoFunction((*wasiFunc)(f), f.params, f.results).Export(name)
 	}
 	if _, err := w.Instantiate(ctx); err != nil {
 		return fmt.Errorf("host module %s: %w", wasiModule, err)
@@ -189,7 +196,10 @@ func (in *instance) may(name []byte, write bool) bool {
 			return false
 		}
 	}
-	return (in.reaches || in.isDeclared(name)) && granted(prefixes, name)
+	if !in.reaches && !in.isDeclared(name) {
+		return false
+	}
+	return len(prefixes) == 1 && prefixes[0] == "" || granted(prefixes, name)
 }
 
 // granted tells whether a key has one of the prefixes.
@@ -204,8 +214,8 @@ func granted(prefixes []string, name []byte) bool {
 
 func (in *instance) isDeclared(name []byte) bool {
 	args := in.call.Args
-	for _, p := range in.declared {
-		if bytes.Equal(args[p.Index], name) {
+	for i := range in.declared {
+		if bytes.Equal(args[in.declared[i].Index], name) {
 			return true
 		}
 	}

@@ -137,7 +137,7 @@ type parked struct {
 }
 
 // park has the client of c wait as its guest has asked.
-func (m *module) park(c *command.Call, id int32, p *parked) {
+func (m *module) park(c *command.Call, cmd *guestCommand, p *parked) {
 	waiting := m.waiting // of a module that takes m's place, too
 	waiting.Add(1)
 	c.Park(&command.Parking{
@@ -151,11 +151,11 @@ func (m *module) park(c *command.Call, id int32, p *parked) {
 				if why != nil {
 					reason = wokenByTime
 				}
-				again = m.guest(c, func(in *instance) error { return in.wake(c, id, p, reason) }) != nil
+				again = m.guest(c, func(in *instance) error { return in.wake(c, cmd, p, reason) }) != nil
 			case why != nil:
 				c.Reply.Null()
 			default:
-				again = m.guest(c, func(in *instance) error { return in.run(c, id) }) != nil
+				again = m.guest(c, func(in *instance) error { return in.run(c, cmd) }) != nil
 			}
 			if again {
 				c.Park(&command.Parking{})

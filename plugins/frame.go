@@ -19,27 +19,18 @@ func (in *instance) writeFrame(args [][]byte) error {
 	for _, a := range args {
 		size += len(a)
 	}
-	if size > 1<<30 {
-		return errors.New("the arguments are larger than a guest's memory may be")
-	}
-	if uint32(size) > in.arenaLen {
-		in.stack[0] = uint64(max(size, 4096))
-		if err := in.arenaFn.CallWithStack(in, in.stack); err != nil {
-			return errors.New("lk_arena: " + reason(err))
+	if size > int(in.arenaLen) {
+		if err := in.growArena(size); err != nil {
+			return err
 		}
-		at := uint32(in.stack[0])
-		if at == 0 || at%8 != 0 || uint64(at)+uint64(max(size, 4096)) > uint64(in.mem.Size()) {
-			return fmt.Errorf("lk_arena(%d) returned %d: no room for the arguments", max(size, 4096), at)
-		}
-		in.arena, in.arenaLen = at, uint32(max(size, 4096))
 	}
 	b, ok := in.mem.Read(in.arena, uint32(size))
 	if !ok {
 		return errors.New("the room that lk_arena gave is not in memory")
 	}
-	first := uint32(0)
+	first := 0
 	if len(in.declared) > 0 {
-		first = uint32(in.declared[0].Index)
+		first = in.declared[0].Index
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(args))|uint64(len(in.declared))<<32)
 	binary.LittleEndian.PutUint64(b[8:], uint64(first)|uint64(in.db)<<32)
@@ -48,7 +39,48 @@ func (in *instance) writeFrame(args [][]byte) error {
 	for _, a := range args {
 		binary.LittleEndian.PutUint64(head, uint64(in.arena+uint32(at))|uint64(len(a))<<32)
 		head = head[8:]
-		at += copy(b[at:], a)
+		at += copyShort(b[at:], a)
 	}
+	return nil
+}
+
+// copyShort is copy, for which there is room. Most arguments are shorter than it
+// takes to find out how they are copied best: they are two words that overlap.
+func copyShort(dst, src []byte) int {
+	n := len(src)
+	switch {
+	case n > 16 || len(dst) < n:
+		return copy(dst, src)
+	case n >= 8:
+		last := binary.LittleEndian.Uint64(src[n-8:])
+		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
+		binary.LittleEndian.PutUint64(dst[n-8:], last)
+	case n >= 4:
+		last := binary.LittleEndian.Uint32(src[n-4:])
+		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
+		binary.LittleEndian.PutUint32(dst[n-4:], last)
+	default:
+		for i := range src {
+			dst[i] = src[i]
+		}
+	}
+	return n
+}
+
+// growArena asks the guest for more room.
+func (in *instance) growArena(size int) error {
+	if size > 1<<30 {
+		return errors.New("the arguments are larger than a guest's memory may be")
+	}
+	size = max(size, 4096)
+	in.stack[0] = uint64(size)
+	if err := in.arenaFn.CallWithStack(in, in.stack); err != nil {
+		return errors.New("lk_arena: " + reason(err))
+	}
+	at := uint32(in.stack[0])
+	if at == 0 || at%8 != 0 || uint64(at)+uint64(size) > uint64(in.mem.Size()) {
+		return fmt.Errorf("lk_arena(%d) returned %d: no room for the arguments", size, at)
+	}
+	in.arena, in.arenaLen = at, uint32(size)
 	return nil
 }

@@ -58,18 +58,14 @@ func (m *module) mayCall(s *command.Spec) bool {
 }
 
 // setState has a command hold the key of the module's state, if it does anything
-// with it.
-func (m *module) setState(s *command.Spec, c *manifest.Command) {
+// with it, and returns what.
+func (m *module) setState(s *command.Spec, c *manifest.Command) manifest.State {
 	state := min(c.State, m.granted.State)
-	if state == manifest.StateNone {
-		if c.Keys == nil {
-			s.Extra = func(*command.Call, func(int, []byte)) {} // it locks no key, and may run long
-		}
-		return
+	switch {
+	case state != manifest.StateNone:
+		s.Extra = func(_ *command.Call, add func(db int, name []byte)) { add(stateDB, m.stateKey) }
+	case c.Keys == nil:
+		s.Extra = func(*command.Call, func(int, []byte)) {} // it locks no key, and may run long
 	}
-	if m.states == nil {
-		m.states = make(map[int32]manifest.State)
-	}
-	m.states[c.ID] = state
-	s.Extra = func(_ *command.Call, add func(db int, name []byte)) { add(stateDB, m.stateKey) }
+	return state
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
+	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -44,51 +45,61 @@ type instance struct {
 	arena    uint32
 	arenaLen uint32
 
-	// Of the call that is bound; call is nil in between.
-	call     *command.Call
-	db       int                // the database that the call is in
+	turn
+	kills    int64              // the module's count when the call began
 	declared []command.Position // keys among the call's arguments
-	readOnly bool               // the command may not write
-	reaches  bool               // keys need not be declared
-	replies  bool               // somebody waits for a reply
-	mayBlock bool
-	short    bool           // latches are held: no more than the transaction's allowance
-	stateful manifest.State // what the call may do with the module's state
-	open     []openReply    // what is open of the reply
-	deferred int            // how many of these wait for their length
-	late     recorder       // the outermost of them
-	parked   *parked
-	seeded   bool
+	open     []openReply        // what is open of the reply
+	late     recorder           // the outermost of those that wait for their length
 	rand     *rand.ChaCha8
 
 	called      []called // replies of commands that the guest called
 	calledBytes int
-	nextHandle  int64
 	spareRec    []*recorder
 	argv        [][]byte
 	inner       command.Call
 	touched     []command.Position
 	guard       func(*command.Call) string
-	timersSet   int
 	line        []byte // printed, and not ended yet
 	slept       uint64 // the guest's own clock, in ns
 
+	left    int64 // fuel that the guest had when its last call ended
+	counted int64 // of m.memory
+}
+
+// turn is what an instance knows of the call that is bound. Each begins with a new
+// one; call is nil in between.
+type turn struct {
+	call     *command.Call
+	db       int  // the database that the call is in
+	readOnly bool // the command may not write
+	reaches  bool // keys need not be declared
+	replies  bool // somebody waits for a reply
+	mayBlock bool
+	short    bool // latches are held: no more than the transaction's allowance
+	seeded   bool
+	stateful manifest.State // what the call may do with the module's state
+	parked   *parked
+
 	failed  string
-	entered string        // name of the function that the guest is in
-	began   time.Time     // when the clock was first looked at, once it was
-	yielded time.Duration // since began, when others were let run last
-	kills   int64         // the module's count when the call began
-	within  *cause        // the guest whose call this call is part of, or nil
-	ending  *trap         // why the guest must end, once a command that it called was told so
-	paid    int64         // of used, charged to the script that called
-	slice   int64         // fuel granted last
-	spent   int64         // fuel of the slices before it
-	hosted  int64         // what host functions cost since the clock was last looked at
-	worked  int64         // what they cost before
-	written int64         // bytes of values written
-	replied int64         // bytes of the reply
-	counted int64         // of m.memory
-	logged  int           // lines written to the log
+	entered string // name of the function that the guest is in
+
+	began      time.Time     // when the clock was first looked at, once it was
+	yielded    time.Duration // since began, when others were let run last
+	within     *cause        // the guest whose call this call is part of, or nil
+	ending     *trap         // why the guest must end, once a command that it called was told so
+	deferred   int           // how many of the open replies wait for their length
+	nextHandle int64
+	timersSet  int
+	logged     int   // lines written to the log
+	paid       int64 // of used, charged to the script that called
+	first      int64 // fuel that is granted without a look whether the call may go on
+	slice      int64 // fuel granted last
+	spent      int64 // fuel of the slices before it
+	hosted     int64 // what host functions cost since the clock was last looked at
+	dueAt      int64 // how much of that there may be
+	worked     int64 // what they cost before
+	written    int64 // bytes of values written
+	replied    int64 // bytes of the reply
 }
 
 // Value is context.Context's. wazero asks at each call whether somebody wants
@@ -102,7 +113,7 @@ func (t *trap) Error() string { return t.reason }
 
 // instantiate makes an instance and lets it initialise itself.
 func (m *module) instantiate() (in *instance, err error) {
-	in = &instance{Context: context.Background(), m: m, mem: noMemory{}, began: time.Now(), stack: make([]uint64, 8)}
+	in = &instance{Context: context.Background(), m: m, mem: noMemory{}, turn: turn{began: time.Now(), dueAt: fuel.Slice}, stack: make([]uint64, 8)}
 	in.guard = in.judge
 	guest, err := m.host.runtime.InstantiateModule(in, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
@@ -266,92 +277,89 @@ func (in *instance) count(size int64) {
 }
 
 // run is the handler of a plugin command.
-func (m *module) run(c *command.Call, id int32, hint *command.Hint) {
-	var t turn
+func (m *module) run(c *command.Call, cmd *guestCommand) {
+	short := c.Tx.Short()
 	var p *parked
-	if m.begin(c, &t) {
-		p = m.end(c, &t, t.in.run(c, id))
+	if in, b := m.begin(c, short); in != nil {
+		p = m.end(c, in, b, in.run(c, cmd))
 	}
-	if t.short {
+	if short {
 		if p != nil {
 			c.Tx.Promote() // it may wait with its keys in its hand only
 			m.calls.Add(-1)
 		}
-		hint.Tried(!c.Tx.Clash())
+		cmd.hint.Tried(!c.Tx.Clash())
 	}
 	if p != nil && !c.Tx.Clash() {
-		m.park(c, id, p)
+		m.park(c, cmd, p)
 	}
 }
 
 // guest has an instance run for c. It answers what went wrong, or returns what
 // the guest wants to wait for.
 func (m *module) guest(c *command.Call, run func(in *instance) error) *parked {
-	var t turn
-	if !m.begin(c, &t) {
+	in, b := m.begin(c, c.Tx.Short())
+	if in == nil {
 		return nil
 	}
-	return m.end(c, &t, run(t.in))
+	return m.end(c, in, b, run(in))
 }
 
-// turn is one call of a guest: its instance, and what was before it.
-type turn struct {
-	in    *instance
+// before is what a call of a guest puts back when it has ended.
+type before struct {
 	mark  int // of the reply
-	outer any // cause of the session
-	short bool
+	cause any // of the session
 }
 
-// begin takes an instance for c, to be given back by end. When it returns false it
+// begin takes an instance for c, to be given back by end. When it returns none it
 // has answered why, or the call runs again.
-func (m *module) begin(c *command.Call, t *turn) bool {
+func (m *module) begin(c *command.Call, short bool) (in *instance, b before) {
 	kills := m.kills.Load()
 	if m.pool.closed() {
 		m.gone(c)
-		return false
+		return nil, b
 	}
 	if why := m.disabled.Load(); why != nil {
 		c.Err("PLUGINDISABLED " + m.man.Name + ": " + *why)
-		return false
+		return nil, b
 	}
-	t.short = c.Tx.Short()
-	if t.short && c.Tx.Allowance() <= 0 {
+	if short && c.Tx.Allowance() <= 0 {
 		c.Tx.Promote()
-		return false
+		return nil, b
 	}
 	in, err := m.take(c)
 	switch {
 	case err == errUnloaded:
 		m.gone(c)
-		return false
+		return nil, b
 	case err != nil:
 		m.errors.Add(1)
 		c.Err(m.problem(err.Error()))
-		return false
+		return nil, b
 	case in == nil:
 		c.Tx.Promote()
-		return false
+		return nil, b
 	}
-	t.in, t.mark, t.outer = in, c.Reply.Mark(), c.S.Cause
-	c.S.Cause = m.causeOf(t.outer, c.From == command.FromTimer)
+	b = before{c.Reply.Mark(), c.S.Cause}
+	c.S.Cause = m.causeOf(b.cause, c.From == command.FromTimer)
 	in.kills = kills
-	return true
+	return in, b
 }
 
 // end gives the instance back after a call that ended with err. It answers what
 // went wrong, or returns what the guest wants to wait for.
-func (m *module) end(c *command.Call, t *turn, err error) *parked {
-	in := t.in
-	c.S.Cause = t.outer
+func (m *module) end(c *command.Call, in *instance, b before, err error) *parked {
+	c.S.Cause = b.cause
 	if c.Meter != nil && err == nil {
 		in.payCaller() // who ends for it when it looks
 	}
-	if t.short {
-		c.Tx.Spend(in.used() * fuelNanos)
+	in.left = int64(in.fuel.Get())
+	if in.short {
+		c.Tx.Spend((in.spent + in.slice - in.left + in.worked + in.hosted) * fuelNanos)
 		in.short = false
 	}
 	if err != nil {
-		m.ended(c, t, err)
+		m.ended(c, in, b, err)
 		return nil
 	}
 	failed, p, complete := in.failed, in.parked, in.complete()
@@ -363,29 +371,29 @@ func (m *module) end(c *command.Call, t *turn, err error) *parked {
 	switch {
 	case failed != "":
 		m.errors.Add(1)
-		c.Reply.Rewind(t.mark)
+		c.Reply.Rewind(b.mark)
 		c.Err(failed)
 	case p != nil:
 		return p
 	case !complete:
 		m.errors.Add(1)
-		c.Reply.Rewind(t.mark)
+		c.Reply.Rewind(b.mark)
 		c.Err(m.problem("the reply is not complete"))
 	}
 	return nil
 }
 
 // ended is end for a call whose guest had to be ended.
-func (m *module) ended(c *command.Call, t *turn, err error) {
+func (m *module) ended(c *command.Call, in *instance, b before, err error) {
 	if c.Tx.Clash() { // all of it is run again
 		m.calls.Add(-1)
-		m.discard(t.in)
-		c.Reply.Rewind(t.mark)
+		m.discard(in)
+		c.Reply.Rewind(b.mark)
 		return
 	}
-	t.in.flushLine(slog.LevelWarn)
-	m.discard(t.in)
-	c.Reply.Rewind(t.mark)
+	in.flushLine(slog.LevelWarn)
+	m.discard(in)
+	c.Reply.Rewind(b.mark)
 	m.trapped(c.Spec.Name, err)
 	c.Err(m.problem(err.Error()))
 }
@@ -414,30 +422,30 @@ func (m *module) problem(reason string) string { return "PLUGINERR " + m.man.Nam
 
 // bind gives the instance a call to act for, in which nothing is allowed yet.
 func (in *instance) bind(c *command.Call) {
-	in.call, in.db, in.failed = c, c.DB(), ""
+	in.turn = turn{call: c, db: c.DB(), short: c.Tx.Short(), nextHandle: 1, dueAt: fuel.Slice}
+	if in.short {
+		in.dueAt = store.Allowance / fuelNanos
+	}
 	in.declared = in.declared[:0]
 	in.open = in.open[:0]
-	in.readOnly, in.reaches, in.replies, in.mayBlock, in.stateful = false, false, false, false, manifest.StateNone
-	in.spent, in.hosted, in.worked, in.written, in.replied, in.logged, in.timersSet = 0, 0, 0, 0, 0, 0, 0
-	in.deferred, in.nextHandle, in.seeded, in.parked = 0, 1, false, nil
-	in.short = c.Tx.Short()
-	in.began, in.yielded, in.paid, in.ending = time.Time{}, 0, 0, nil
 	if in.within = c.S.Cause.(*cause).caller(); in.within != nil {
 		in.began = in.within.began // its time is up when this is over
 	}
-	in.fuel.Set(uint64(in.grant()))
+	// What the call before has left serves as a part of the first slice, the rest of
+	// which is granted when it is asked for: most calls never ask.
+	if in.first = in.grant(); in.left > in.first || in.left < in.first/2 {
+		in.fuel.Set(uint64(in.first))
+	} else {
+		in.slice = in.left
+	}
 }
 
 // bindCommand is bind for a command of the module.
-func (in *instance) bindCommand(c *command.Call, id int32) (err error) {
+func (in *instance) bindCommand(c *command.Call, cmd *guestCommand) (err error) {
 	in.bind(c)
 	in.open = append(in.open, openReply{left: 1})
-	in.replies = true
-	in.readOnly = c.Spec.Flags&command.ReadOnly != 0
-	if in.m.granted.State != manifest.StateNone {
-		in.stateful = in.m.states[id]
-	}
-	if in.declared, err = c.Spec.AppendKeys(in.declared[:0], c.Args); err != nil {
+	in.replies, in.readOnly, in.stateful = true, cmd.readOnly, cmd.state
+	if in.declared, err = c.Spec.AppendKeys(in.declared, c.Args); err != nil {
 		in.failed = command.ErrSyntax
 		return err
 	}
@@ -445,22 +453,22 @@ func (in *instance) bindCommand(c *command.Call, id int32) (err error) {
 }
 
 // run calls the guest. An error means that the instance must go.
-func (in *instance) run(c *command.Call, id int32) error {
-	if in.bindCommand(c, id) != nil {
+func (in *instance) run(c *command.Call, cmd *guestCommand) error {
+	if in.bindCommand(c, cmd) != nil {
 		return nil
 	}
 	in.mayBlock = true
 	if err := in.writeFrame(c.Args); err != nil {
 		return err
 	}
-	in.stack[0], in.stack[1], in.stack[2] = uint64(uint32(id)), uint64(len(c.Args)), uint64(in.arena)
+	in.stack[0], in.stack[1], in.stack[2] = uint64(uint32(cmd.id)), uint64(len(c.Args)), uint64(in.arena)
 	_, err := in.enterWith("lk_command", in.command)
 	return err
 }
 
 // wake calls the guest for a client that has waited as p says.
-func (in *instance) wake(c *command.Call, id int32, p *parked, reason uint64) error {
-	if in.bindCommand(c, id) != nil {
+func (in *instance) wake(c *command.Call, cmd *guestCommand, p *parked, reason uint64) error {
+	if in.bindCommand(c, cmd) != nil {
 		return nil
 	}
 	if err := in.writeFrame(c.Args); err != nil {
@@ -533,6 +541,10 @@ func (in *instance) refill(left int64) int64 {
 	}
 	in.spent += in.slice
 	in.slice = 0
+	if in.spent < in.first {
+		in.slice = in.first - in.spent
+		return in.slice
+	}
 	in.mayGoOn()
 	return in.grant()
 }

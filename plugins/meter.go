@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"time"
-
-	"github.com/latchkey-proxy/latchkey/plugins/fuel"
-	"github.com/latchkey-proxy/latchkey/store"
 )
 
 // workUnit is what a unit of work of a store.Meter is in units of fuel: ten
@@ -23,9 +20,7 @@ func (in *instance) charge(units int64) {
 }
 
 // due tells whether host functions have cost so much that somebody must look.
-func (in *instance) due() bool {
-	return in.hosted >= fuel.Slice || in.short && in.hosted >= store.Allowance/fuelNanos
-}
+func (in *instance) due() bool { return in.hosted >= in.dueAt }
 
 // mayGoOn ends a call that has run for too long, or that nobody waits for.
 func (in *instance) mayGoOn() {

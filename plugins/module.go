@@ -34,7 +34,6 @@ type module struct {
 	granted  manifest.Capabilities // what it asks for, less what is withheld
 	denied   []string              // what is withheld of that
 	callable map[string]bool
-	states   map[int32]manifest.State // of the commands, by id
 	exports  exports
 
 	stateKey []byte
@@ -225,6 +224,14 @@ func signature(params, results []api.ValueType) string {
 	return s
 }
 
+// guestCommand is a command of a module, as its instances know it.
+type guestCommand struct {
+	id       int32
+	readOnly bool
+	state    manifest.State // what it may do with the module's
+	hint     command.Hint
+}
+
 // spec is the table's record of a plugin command.
 func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 	s := &command.Spec{
@@ -256,12 +263,11 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 		}
 		s.Keys = []command.KeySpec{{Begin: c.Keys.First, Last: last, Step: c.Keys.Step, Flags: flags}}
 	}
-	m.setState(s, c)
-	id, hint := c.ID, &command.Hint{}
-	s.Handler = func(call *command.Call) { m.run(call, id, hint) }
+	cmd := &guestCommand{id: c.ID, readOnly: s.Flags&command.ReadOnly != 0, state: m.setState(s, c)}
+	s.Handler = func(call *command.Call) { m.run(call, cmd) }
 	s.Prepare = func(call *command.Call) {
 		m.prepare()
-		call.Lengthy = hint.Lengthy()
+		call.Lengthy = cmd.hint.Lengthy()
 	}
 	return s, nil
 }
