@@ -2,4 +2,5 @@
 
 package latchkey
 
-func (a arg) bytes() []byte { panic(outside) }
+func (c *Call) head() *frameHead  { panic(outside) }
+func (c *Call) view(i int) []byte { panic(outside) }

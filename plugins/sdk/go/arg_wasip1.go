@@ -2,11 +2,31 @@ package latchkey
 
 import "unsafe"
 
-// bytes is the argument itself: frames lie in the arena, and so do their arguments.
-func (a arg) bytes() []byte {
-	if a.len == 0 {
-		return []byte{}
-	}
+// at is what stands at an address of the arena: frames lie there, and so do their
+// arguments.
+func at(address uintptr) unsafe.Pointer {
 	base := unsafe.Pointer(unsafe.SliceData(arena))
-	return unsafe.Slice((*byte)(unsafe.Add(base, uintptr(a.ptr)-uintptr(base))), a.len)
+	return unsafe.Add(base, address-uintptr(base))
 }
+
+func (c *Call) head() *frameHead { return (*frameHead)(at(c.frame)) }
+
+// view is the argument itself. For WebAssembly Go compiles what follows a branch or
+// a call to a jump through a table, so this has one branch, and is inlined: the
+// slice is put together as the compiler lays it out, since unsafe.Slice would look
+// at what the host has written for its own frame.
+func (c *Call) view(i int) []byte {
+	if uint(i) >= uint(c.argc) {
+		panic(noArg)
+	}
+	a := *(*arg)(at(c.frame + unsafe.Sizeof(frameHead{}) + uintptr(i)*unsafe.Sizeof(arg{})))
+	b := slice{at(uintptr(a.ptr)), int(a.len), int(a.len)}
+	return *(*[]byte)(unsafe.Pointer(&b))
+}
+
+type slice struct {
+	start         unsafe.Pointer
+	length, limit int
+}
+
+var noArg any = "latchkey: there is no argument of that number"

@@ -5,9 +5,12 @@ import "unsafe"
 // Call is one call of a command, or of a timer, event or wake-up: its arguments,
 // the keys it reaches, and its reply. It ends when the function that got it
 // returns.
+//
+// It holds no pointers: of a pointer that is stored the compiler asks whether the
+// collector runs, at a cost that a short command would notice.
 type Call struct {
-	args []arg
-	head *frameHead
+	argc  int
+	frame uintptr // address of the frame, in the arena
 }
 
 // arg is an argument as the host lays it out.
@@ -18,24 +21,17 @@ type frameHead struct{ argc, nkeys, firstKey, db uint32 }
 // the is the one call that an instance is in.
 var the Call
 
-// begin makes a frame's arguments those of the call.
-func begin(argc int32, frame unsafe.Pointer) *Call {
-	the.head = (*frameHead)(frame)
-	the.args = unsafe.Slice((*arg)(unsafe.Add(frame, unsafe.Sizeof(frameHead{}))), argc)
-	return &the
-}
-
 // NArg is the number of arguments, the command's name included.
-func (c *Call) NArg() int { return len(c.args) }
+func (c *Call) NArg() int { return c.argc }
 
 // Arg is the i-th argument, 0 being the name: a view that ends with the call.
-func (c *Call) Arg(i int) []byte { return c.args[i].bytes() }
+func (c *Call) Arg(i int) []byte { return c.view(i) }
 
 // NKeys is how many arguments are keys.
-func (c *Call) NKeys() int { return int(c.head.nkeys) }
+func (c *Call) NKeys() int { return int(c.head().nkeys) }
 
 // DB is the database that the call is in.
-func (c *Call) DB() int { return int(c.head.db) }
+func (c *Call) DB() int { return int(c.head().db) }
 
 // Int is the i-th argument as an integer, as Redis reads integers: no plus, no
 // blanks, no leading zeros. Otherwise the error has Redis's words.

@@ -40,10 +40,14 @@ func (c Code) Error() string {
 	return "the host answered an error that this SDK does not know"
 }
 
-// failed is the error of a host function's result, nil if it is none.
+// failed is the error of a host function's result, nil if it is none. It is
+// inlined, and what is rare is not.
 func failed(code int32) error {
-	if code <= int32(ErrWrongType) {
-		return Code(code)
+	if code > int32(ErrWrongType) {
+		return nil
 	}
-	return nil
+	return hostError(code)
 }
+
+//go:noinline
+func hostError(code int32) error { return Code(code) }

@@ -26,7 +26,7 @@ func guestArena(size int32) unsafe.Pointer {
 	if size < 0 {
 		return nil
 	}
-	arena = make([]uint64, (int(size)+7)/8)
+	arena = make([]uint64, (int(size)+7)/8+1) // an empty argument at its end begins within
 	return unsafe.Pointer(unsafe.SliceData(arena))
 }
 
@@ -44,7 +44,17 @@ func guestInit() int32 {
 
 //go:wasmexport lk_command
 func guestCommand(id, argc int32, frame unsafe.Pointer) int32 {
-	return status(module.Commands[id-1].Run(begin(argc, frame)))
+	the = Call{int(argc), uintptr(frame)}
+	if err := runs[id-1](&the); err != nil {
+		return status(err)
+	}
+	return statusOK
+}
+
+// begin makes a frame's arguments those of the call.
+func begin(argc int32, frame unsafe.Pointer) *Call {
+	the = Call{int(argc), uintptr(frame)}
+	return &the
 }
 
 //go:wasmexport lk_wake

@@ -112,6 +112,9 @@ const (
 // module is the one that was registered.
 var module Module
 
+// runs are its commands by id, less one.
+var runs []func(c *Call) error
+
 // Register says what the module is. It is called once, by an init function.
 func Register(m Module) {
 	if module.Name != "" {
@@ -119,6 +122,7 @@ func Register(m Module) {
 	}
 	for i := range m.Commands {
 		m.Commands[i].id = int32(i + 1)
+		runs = append(runs, m.Commands[i].Run)
 	}
 	module = m
 }
