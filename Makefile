@@ -70,6 +70,8 @@ needs:
 	command -v redis-cli    >/dev/null || missing redis-cli redis-tools; \
 	command -v clang        >/dev/null || missing clang "clang and lld"; \
 	command -v wat2wasm     >/dev/null || missing wat2wasm wabt; \
+	command -v npm          >/dev/null || missing npm npm; \
+	[ -d /usr/lib/rustlib/wasm32-unknown-unknown ] || missing "Rust for wasm32" "rustc and libstd-rust-dev-wasm32"; \
 	command -v gcc          >/dev/null || missing gcc "gcc (for go test -race)"
 
 check: ## format, vet, lint, import directions, generated files, words of unfinished work
