@@ -62,47 +62,58 @@ func unlocker(t testing.TB, o Options) func() {
 	}
 }
 
-// TestUnlockAllocatesNothing: the script that most clients run takes no memory.
+// TestUnlockAllocatesNothing: the script that most clients run takes no memory, as
+// a script and as a function.
 func TestUnlockAllocatesNothing(t *testing.T) {
 	// Under the race detector a sync.Pool drops some of what it is given.
-	if n := testing.AllocsPerRun(1000, unlocker(t, Options{})); n >= 1 && !underrace.On {
-		t.Errorf("the unlock script allocates %v times a run, want 0", n)
+	for name, run := range map[string]func(){"script": unlocker(t, Options{}), "function": functionUnlocker(t, Options{}, "")} {
+		if n := testing.AllocsPerRun(1000, run); n >= 1 && !underrace.On {
+			t.Errorf("the unlock %s allocates %v times a run, want 0", name, n)
+		}
 	}
 }
 
 // BenchmarkFunction is the unlock script as a function, whose library a state
 // keeps, and as one whose library's body runs anew each time.
 func BenchmarkFunction(b *testing.B) {
-	for _, bb := range []struct{ name, last string }{
-		{"frozen", ""},
-		{"anew", "local n = 0 redis.register_function('count', function() n = n + 1 return n end)"},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			e := newEngine(b, Options{})
-			bounds := LibraryBounds{}
-			bounds.setDefaults()
-			lib, err := e.NewLibrary([]byte(libSource("l", `redis.register_function('unlock', function(keys, args)
-				if redis.call("get", keys[1]) == args[1] then
-					return redis.call("del", keys[1])
-				else
-					return 0
-				end
-			end) `+bb.last)), &Invocation{}, bounds)
-			if err != nil {
-				b.Fatal(err)
-			}
-			token := []byte("0123456789abcdef0123456789abcdef")
-			caller := &lockCaller{token}
-			keys, args := [][]byte{[]byte("lock:orders:42")}, [][]byte{token}
-			out := &discard{}
-			b.ReportAllocs()
-			for b.Loop() {
-				inv := Invocation{Caller: caller, Keys: keys, Args: args}
-				if err := e.Call(lib.Functions[0], &inv, out); err != nil {
-					b.Fatal(err)
+	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
+		for kind, last := range map[string]string{
+			"frozen": "",
+			"anew":   "local n = 0 redis.register_function('count', function() n = n + 1 return n end)",
+		} {
+			b.Run(engine+"/"+kind, func(b *testing.B) {
+				run := functionUnlocker(b, Options{VMOnly: vmOnly}, last)
+				b.ReportAllocs()
+				for b.Loop() {
+					run()
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+// functionUnlocker is unlocker with a function of a library that ends with last.
+func functionUnlocker(t testing.TB, o Options, last string) func() {
+	e := newEngine(t, o)
+	bounds := LibraryBounds{}
+	bounds.setDefaults()
+	lib, err := e.NewLibrary([]byte(libSource("l", `redis.register_function('unlock', function(keys, args)
+		if redis.call("get", keys[1]) == args[1] then
+			return redis.call("del", keys[1])
+		else
+			return 0
+		end
+	end) `+last)), &Invocation{}, bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := []byte("0123456789abcdef0123456789abcdef")
+	inv := Invocation{Caller: &lockCaller{token}, Keys: [][]byte{[]byte("lock:orders:42")}, Args: [][]byte{token}}
+	out := &discard{}
+	return func() {
+		if err := e.Call(lib.Functions[0], &inv, out); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
