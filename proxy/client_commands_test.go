@@ -355,14 +355,17 @@ func TestClientPauseHolds(t *testing.T) {
 						n++
 					}
 				})
-				return n == 1
+				return n == 1 && s.store.Counter.BlockedClients.Load() == 1
 			}
 			if tc.held {
-				eventually(t, "the command is held", held)
+				eventually(t, "the command is held, and counted as blocked", held)
 				s.resumeClients()
 			}
 			if got := c.read(); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			if n := s.store.Counter.BlockedClients.Load(); n != 0 {
+				t.Errorf("%d clients count as blocked in the end, want 0", n)
 			}
 		})
 	}

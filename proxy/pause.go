@@ -120,6 +120,8 @@ func (c *client) hold(writes bool, args [][]byte, before func()) (held bool, err
 	defer c.sess.BeginBatch()
 	c.flush() // it holds nothing now
 	defer c.rest(args, false)()
+	c.s.store.Counter.BlockedClients.Add(1) // as Redis counts them
+	defer c.s.store.Counter.BlockedClients.Add(-1)
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	for left > 0 {
