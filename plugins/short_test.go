@@ -67,3 +67,29 @@ func TestLengthyIsNotTried(t *testing.T) {
 		t.Errorf("of 130 calls %d were promoted, want 2 at first, and one in 64 after", n)
 	}
 }
+
+// A guest that is promoted is left in the middle of what it did, its stack and its
+// allocator as they were, so its instance goes, which costs a Go guest some
+// milliseconds. That is cheap because it is rare: the allowance is counted in fuel, and
+// neither what the examples do nor what their collectors do comes to it in one call of
+// hundreds.
+func TestPromotionsAreRare(t *testing.T) {
+	const calls, most = 4000, 8
+	for _, tt := range []struct {
+		path string
+		args []string
+	}{
+		{"cad/go/cad.wasm", []string{"CAD.WASM", "k", "v"}},
+		{"ratelimit/go/ratelimit.wasm", []string{"CL.THROTTLE", "k", "15", "30", "60"}},
+		{"ratelimit/assemblyscript/ratelimit.wasm", []string{"CL.THROTTLE", "k", "15", "30", "60"}},
+	} {
+		b := newBench(t, plugins.Options{})
+		b.want("+OK", "MODULE", "LOAD", "../examples/plugins/"+tt.path)
+		for range calls {
+			b.do(tt.args...)
+		}
+		if n := b.eng.Store.Counter.Promotions.Load(); n > most {
+			t.Errorf("%s: %d of %d calls were promoted, want %d at most", tt.path, n, calls, most)
+		}
+	}
+}
