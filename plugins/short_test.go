@@ -74,6 +74,9 @@ func TestLengthyIsNotTried(t *testing.T) {
 // neither what the examples do nor what their collectors do comes to it in one call of
 // hundreds.
 func TestPromotionsAreRare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles two guests of Go")
+	}
 	const calls, most = 4000, 8
 	for _, tt := range []struct {
 		path string
