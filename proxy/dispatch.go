@@ -96,6 +96,7 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 	call.Reuse(spec, args)
 	call.Frame = frame
 	if c.multi != nil && !runsInMulti(spec) {
+		c.sess.Measure()
 		c.queue(call)
 		return
 	}
@@ -133,6 +134,7 @@ func isExec(spec *command.Spec) bool { return spec.Name == "exec" && spec.Parent
 // refuse answers a command that is not run. Within MULTI it spoils the
 // transaction; EXEC itself, refused, ends it.
 func (c *client) refuse(spec *command.Spec, msg string) {
+	c.sess.Measure()
 	if spec != nil && isExec(spec) {
 		c.leaveMulti()
 		msg = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(msg, "ERR ")

@@ -67,7 +67,7 @@ func (c *client) Turn() (next netloop.Verdict) {
 			return netloop.Ended
 		}
 		if !c.r.Buffered() {
-			c.sess.Measure() // the others' turns come before the replies leave
+			c.s.engine.EndRun(&c.call) // the others' turns come before the replies leave
 			c.midBatch = false
 			return netloop.Answered
 		}

@@ -1,13 +1,16 @@
 package command
 
 // To read the clock after every command of a pipeline takes longer than to look
-// its keys up. Therefore commands that are Spec.Brief share a look: up to runMost
-// of one kind, one after the other in a pipeline, make a run, which is measured
-// when it is full, when another command comes, before anything is waited for, and
-// when the batch ends. What the run took is divided among them, so that sums stay
-// right. So do scripts that say of themselves that they were brief (Call.Brief). What
-// is large is not brief and ends its run; if somebody wants to hear of commands that
-// take less than quickly, every command is measured.
+// its key up. Therefore commands that are Spec.Brief share a look: those that
+// follow one of their kind in a batch, runMost at most, make a run, which is
+// measured when it is full, when another command comes, before anything is waited
+// for, and when the batch ends. What the run took is divided among them, so that
+// sums stay right. So do scripts that say of themselves that they were brief
+// (Call.Brief). What is large is not brief and ends its run; if somebody wants to
+// hear of commands that take less than quickly, every command is measured.
+//
+// A run that took longer than brief commands can is told of as its last command,
+// unless another command came: the arguments are gone then.
 
 const (
 	runMost = 16
@@ -17,8 +20,8 @@ const (
 
 // run is what has not been measured yet.
 type run struct {
-	spec  *Spec // nil: nothing
-	calls int   // of spec, in the session's ledger
+	spec  *Spec // of the command before, nil at the beginning of a batch
+	calls int   // of spec that are not measured
 	alone bool  // the running command has waited: it is measured by itself
 }
 
@@ -34,31 +37,46 @@ func (e *Engine) count(c *Call, mark int) {
 			e.failed(c.failed)
 		}
 	}
-	if brief && s.run.calls < runMost-1 {
-		s.run.spec = spec
+	if brief && s.run.spec == spec && s.run.calls < runMost-1 {
 		s.run.calls++
 		return
 	}
-	now := monotonic()
-	took := now - s.stamp
-	s.stamp = now
-	took = s.divide(spec, took, brief)
-	if slow >= 0 && took >= slow && spec.Flags&SkipSlowlog == 0 {
+	e.tell(c, s.divide(spec, s.lap(), brief), slow)
+}
+
+// tell has those hear of a command who want to.
+func (e *Engine) tell(c *Call, took, slow int64) {
+	if slow >= 0 && took >= slow && c.Spec.Flags&SkipSlowlog == 0 {
 		e.Slow(c, took)
 	}
 }
 
-// Measure ends the run of brief commands that share a look at the clock, if
-// there is one. The proxy calls it when the last command of a batch has run.
-func (s *Session) Measure() {
-	if s.run.calls == 0 {
-		return
+// EndRun is Session.Measure after c, the last command of a batch, has run.
+func (e *Engine) EndRun(c *Call) {
+	if c.S.run.calls != 0 {
+		e.tell(c, c.S.measure(), e.SlowAfter.Load())
 	}
+}
+
+// lap is the time since the last look at the clock.
+func (s *Session) lap() int64 {
 	now := monotonic()
 	took := now - s.stamp
 	s.stamp = now
+	return took
+}
+
+// Measure ends the run of brief commands that share a look at the clock, if
+// there is one.
+func (s *Session) Measure() {
+	if s.run.calls != 0 {
+		s.measure()
+	}
+}
+
+func (s *Session) measure() int64 {
 	s.run.calls--
-	s.divide(s.run.spec, took, true)
+	return s.divide(s.run.spec, s.lap(), true)
 }
 
 // Waits is called before the running command waits for something: those before it
@@ -75,7 +93,7 @@ func (s *Session) Waits() {
 func (s *Session) divide(spec *Spec, took int64, brief bool) int64 {
 	a := &s.acc.accounts[s.acc.find(spec)]
 	n := int64(s.run.calls)
-	s.run = run{}
+	s.run = run{spec: spec}
 	each := took / (n + 1)
 	if brief && took < quickly {
 		a.typical = each

@@ -23,7 +23,7 @@ func TestDivideAgainstMeasured(t *testing.T) {
 		}
 		last := s.divide(spec, took, brief)
 		calls, nanos = calls+n, nanos+took
-		if s.run != (run{}) {
+		if s.run != (run{spec: spec}) {
 			t.Fatalf("after a run of %d there is still %+v", n, s.run)
 		}
 		if last < took/n || last > took {
@@ -50,10 +50,11 @@ func TestDivideAgainstMeasured(t *testing.T) {
 // itself.
 func TestWaitsEndsTheRun(t *testing.T) {
 	spec := &Spec{Name: "get", Brief: true}
-	s := Session{run: run{spec: spec, calls: 3}}
+	var s Session
 	s.BeginBatch()
+	s.run = run{spec: spec, calls: 3}
 	s.Waits()
-	if s.run != (run{alone: true}) {
+	if s.run != (run{spec: spec, alone: true}) {
 		t.Errorf("while a command waits the run is %+v", s.run)
 	}
 	if a := &s.acc.accounts[s.acc.find(spec)]; a.calls != 3 {
@@ -62,5 +63,27 @@ func TestWaitsEndsTheRun(t *testing.T) {
 	s.Measure()
 	if !s.run.alone {
 		t.Error("the command that waits is not measured by itself any more")
+	}
+}
+
+// A run that was delayed is told of as its last command, also at the end of a
+// batch.
+func TestDelayedRunsAreTold(t *testing.T) {
+	spec := &Spec{Name: "get", Brief: true}
+	var told []int64
+	e := &Engine{Slow: func(_ *Call, nanos int64) { told = append(told, nanos) }}
+	e.SlowAfter.Store(5 * quickly)
+	var s Session
+	s.BeginBatch()
+	s.acc.accounts[s.acc.find(spec)].typical = 1000
+	s.run = run{spec: spec, calls: 4}
+	s.stamp -= 10 * quickly
+	e.EndRun(&Call{S: &s, Spec: spec})
+	if len(told) != 1 || told[0] < 9*quickly {
+		t.Errorf("of a run of 10 ms was told %v", told)
+	}
+	e.EndRun(&Call{S: &s, Spec: spec})
+	if len(told) != 1 {
+		t.Errorf("a run was told of twice: %v", told)
 	}
 }

@@ -185,7 +185,11 @@ func (l *ledger) trim() {
 }
 
 // BeginBatch stamps the time from which the next command's duration counts.
-func (s *Session) BeginBatch() { s.stamp = monotonic() }
+func (s *Session) BeginBatch() {
+	s.Measure()
+	s.run = run{}
+	s.stamp = monotonic()
+}
 
 // FlushStats hands the session's counts to the shared counters. The proxy does
 // so before a batch's replies leave.
