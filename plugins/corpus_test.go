@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/plugins"
 	"github.com/latchkey-proxy/latchkey/scripting"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // attack is one module of the hostile corpus: how it is made, and what must

@@ -3,8 +3,8 @@ package scripting
 import (
 	"testing"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 const unlockScript = `if redis.call("get",KEYS[1]) == ARGV[1] then

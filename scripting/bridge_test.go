@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // TestJSONSettingsEndWithTheRun: in Redis they stay for every later script.

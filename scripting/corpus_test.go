@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/proxy"
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // asker asks a server over two connections, one for each protocol.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // generator writes random Lua programs out of a series of choices. They end by

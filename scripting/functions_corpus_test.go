@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // TestCorpusFunctions makes a function of every script of the corpus and asks

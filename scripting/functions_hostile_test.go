@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/rdb"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // TestHostileLibraries: what a body does ends within the time that FUNCTION LOAD

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // FuzzScript runs anything: it must end, and leave a clean world.

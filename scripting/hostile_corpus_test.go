@@ -15,10 +15,10 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // hostileScript is one script of testdata/hostile.

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

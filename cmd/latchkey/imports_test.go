@@ -41,7 +41,7 @@ var house = []room{
 	{path: "store", line: 4},
 
 	{path: "cmd/latchkey/cli", line: leaf, may: []string{"proxy/quoting"}}, // the prompt takes words
-	{path: "internal/underrace", line: leaf},
+	{path: "store/underrace", line: leaf},
 	{path: "plugins/fuel", line: leaf},
 	{path: "plugins/manifest", line: leaf},
 	{path: "proxy/config", line: leaf, may: []string{"store/glob", "proxy/quoting"}}, // CONFIG GET takes patterns; lines are words

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // TestPages runs the sessions of the pages that readers paste from, word for

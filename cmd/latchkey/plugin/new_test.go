@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/latchkey-proxy/latchkey/internal/underrace"
+	"github.com/latchkey-proxy/latchkey/store/underrace"
 )
 
 // sdks are the SDKs' files below plugins/sdk, which a new project gets as sdk/.
