@@ -11,7 +11,7 @@ GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
 NESTED      := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 # All folders of ours with Go code.
-GODIRS      := cmd examples internal plugins proxy scripting store
+GODIRS      := cmd examples plugins proxy scripting store
 
 # What make check builds for beside the system at hand. FreeBSD builds too; Windows does not: the prompt and the sockets are Unix's.
 BUILDS      := linux/arm64 darwin/arm64

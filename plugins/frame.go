@@ -49,20 +49,16 @@ func (in *instance) writeFrame(args [][]byte) error {
 func copyShort(dst, src []byte) int {
 	n := len(src)
 	switch {
-	case n > 16 || len(dst) < n:
+	case n > 16 || n < 4 || len(dst) < n:
 		return copy(dst, src)
 	case n >= 8:
 		last := binary.LittleEndian.Uint64(src[n-8:])
 		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
 		binary.LittleEndian.PutUint64(dst[n-8:], last)
-	case n >= 4:
+	default:
 		last := binary.LittleEndian.Uint32(src[n-4:])
 		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
 		binary.LittleEndian.PutUint32(dst[n-4:], last)
-	default:
-		for i := range src {
-			dst[i] = src[i]
-		}
 	}
 	return n
 }
