@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"bytes"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -28,6 +30,7 @@ type session struct {
 	s      *command.Session
 	w      *resp.Writer
 	call   command.Call
+	asked  []byte // the bytes of all arguments before the call
 }
 
 // recordingSink keeps the keyspace events of commits as "event key".
@@ -78,9 +81,23 @@ func (s *session) proto(version int) {
 }
 
 // run runs one command and returns the bytes of its reply, which live until the
-// next one.
+// next one. No command may write to its arguments: they can be the memory of a
+// script's own strings.
 func (s *session) run(args ...[]byte) []byte {
 	s.w.Reset()
+	s.asked = s.asked[:0]
+	for _, a := range args {
+		s.asked = append(s.asked, a...)
+	}
+	defer func() {
+		rest := s.asked
+		for i, a := range args {
+			if !bytes.Equal(a, rest[:len(a)]) {
+				panic(fmt.Sprintf("%s has changed its argument %d to %q", args[0], i, a))
+			}
+			rest = rest[len(a):]
+		}
+	}()
 	spec, refusal := s.engine.Table.Find(args)
 	if spec == nil {
 		s.w.Error(refusal)
