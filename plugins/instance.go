@@ -25,6 +25,11 @@ const yieldEvery = time.Millisecond
 // spends of its transaction's allowance.
 const fuelNanos = 1
 
+// briefFuel is how much a call uses, host functions included, that counts as brief
+// (command.Call.Brief): to free a lock takes some 300, host functions being charged
+// 100 each.
+const briefFuel = 4096 / fuelNanos
+
 // instance is one instance of a module with a linear memory of its own. It runs
 // one call at a time. It is also the context.Context of its guest's calls,
 // which is how a host function finds it without a look-up.
@@ -355,7 +360,10 @@ func (m *module) end(c *command.Call, in *instance, b before, err error) *parked
 	}
 	in.left = int64(in.fuel.Get())
 	if in.short {
-		c.Tx.Spend((in.spent + in.slice - in.left + in.worked + in.hosted) * fuelNanos)
+		used := in.spent + in.slice - in.left + in.worked + in.hosted
+		c.Tx.Spend(used * fuelNanos)
+		// What a command that it has called takes is not in used, nor is the log.
+		c.Brief(used <= briefFuel && in.nextHandle == 1 && in.logged == 0 && in.parked == nil && err == nil)
 		in.short = false
 	}
 	if err != nil {
