@@ -34,33 +34,30 @@ func (in *instance) writeFrame(args [][]byte) error {
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(args))|uint64(len(in.declared))<<32)
 	binary.LittleEndian.PutUint64(b[8:], uint64(first)|uint64(in.db)<<32)
-	at := frameHead + 8*len(args)
-	head := b[frameHead:at]
+	head, b := b[frameHead:], b[frameHead+8*len(args):]
+	at := uint64(in.arena) + uint64(frameHead+8*len(args))
 	for _, a := range args {
-		binary.LittleEndian.PutUint64(head, uint64(in.arena+uint32(at))|uint64(len(a))<<32)
+		n := len(a)
+		binary.LittleEndian.PutUint64(head, uint64(uint32(at))|uint64(n)<<32)
 		head = head[8:]
-		at += copyShort(b[at:], a)
+		at += uint64(n)
+		// Most arguments are shorter than it takes to find out how they are copied
+		// best: they are two words that overlap.
+		switch {
+		case n > 16 || n < 4:
+			copy(b, a)
+		case n >= 8:
+			last := binary.LittleEndian.Uint64(a[n-8:])
+			binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(a))
+			binary.LittleEndian.PutUint64(b[n-8:], last)
+		default:
+			last := binary.LittleEndian.Uint32(a[n-4:])
+			binary.LittleEndian.PutUint32(b, binary.LittleEndian.Uint32(a))
+			binary.LittleEndian.PutUint32(b[n-4:], last)
+		}
+		b = b[n:]
 	}
 	return nil
-}
-
-// copyShort is copy, for which there is room. Most arguments are shorter than it
-// takes to find out how they are copied best: they are two words that overlap.
-func copyShort(dst, src []byte) int {
-	n := len(src)
-	switch {
-	case n > 16 || n < 4 || len(dst) < n:
-		return copy(dst, src)
-	case n >= 8:
-		last := binary.LittleEndian.Uint64(src[n-8:])
-		binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
-		binary.LittleEndian.PutUint64(dst[n-8:], last)
-	default:
-		last := binary.LittleEndian.Uint32(src[n-4:])
-		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
-		binary.LittleEndian.PutUint32(dst[n-4:], last)
-	}
-	return n
 }
 
 // growArena asks the guest for more room.

@@ -430,7 +430,10 @@ func (m *module) problem(reason string) string { return "PLUGINERR " + m.man.Nam
 
 // bind gives the instance a call to act for, in which nothing is allowed yet.
 func (in *instance) bind(c *command.Call) {
-	in.turn = turn{call: c, db: c.DB(), short: c.Tx.Short(), nextHandle: 1, dueAt: fuel.Slice}
+	// Emptied where it stands: a value that is built is copied, too.
+	in.turn = turn{}
+	in.call, in.db, in.short = c, c.DB(), c.Tx.Short()
+	in.nextHandle, in.dueAt = 1, fuel.Slice
 	if in.short {
 		in.dueAt = store.Allowance / fuelNanos
 	}

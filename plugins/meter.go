@@ -22,7 +22,10 @@ func (in *instance) charge(units int64) {
 // due tells whether host functions have cost so much that somebody must look.
 func (in *instance) due() bool { return in.hosted >= in.dueAt }
 
-// mayGoOn ends a call that has run for too long, or that nobody waits for.
+// mayGoOn ends a call that has run for too long, or that nobody waits for. It is kept
+// out of charge, which is a part of each host function for that.
+//
+//go:noinline
 func (in *instance) mayGoOn() {
 	if t := in.look(); t != nil {
 		panic(t)
