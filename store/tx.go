@@ -868,6 +868,14 @@ func drop[T any](s []T) []T {
 const maxSpare = 64
 
 func (tx *Tx) dropKeys() {
+	if len(tx.keys) == 1 && len(tx.index) == 0 && len(tx.spare) < maxSpare {
+		// The commonest: what is below in fewer words.
+		k := tx.keys[0]
+		k.reset()
+		tx.keys[0], tx.keys = nil, tx.keys[:0]
+		tx.spare = append(tx.spare, k)
+		return
+	}
 	if len(tx.index) != 0 {
 		if len(tx.keys) > 1024 {
 			tx.index = nil
