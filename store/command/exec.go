@@ -176,7 +176,7 @@ func (e *Engine) open(c *Call) bool {
 			e.waitFailed(c, err)
 			return false
 		}
-	case spec.oneKey():
+	case spec.single:
 		tx.Add(c.S.DB, c.Args[1])
 		return e.acquire(c, 1)
 	default:
@@ -302,7 +302,7 @@ func (e *Engine) ownsAll(c *Call) bool {
 }
 
 func (e *Engine) reach(c *Call) bool {
-	if c.Spec.oneKey() {
+	if c.Spec.single {
 		return c.Tx.Reach(c.S.DB, c.Args[1]) == nil
 	}
 	if c.Spec.Extra == nil {

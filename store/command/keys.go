@@ -19,7 +19,7 @@ type Position struct {
 // not allow it (a key count that is no number, say), ErrKeyCount comes back and
 // the handler will find the right words.
 func (s *Spec) AppendKeys(dst []Position, args [][]byte) ([]Position, error) {
-	if s.oneKey() && len(args) > 1 && s.Keys[0].Flags&KeyNotKey == 0 {
+	if s.single && len(args) > 1 && s.Keys[0].Flags&KeyNotKey == 0 {
 		return append(dst, Position{1, s.Keys[0].Flags}), nil
 	}
 	for i := range s.Keys {

@@ -71,7 +71,8 @@ type Spec struct {
 	usage    Usage
 	module   string
 	renamed  bool
-	counted  bool // see isCounted
+	counted  bool // see isCounted; both are set by the table
+	single   bool // see oneKey
 }
 
 // Renamed tells whether the command is called by another name than its own.
