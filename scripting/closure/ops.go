@@ -38,79 +38,6 @@ func compute(event value.Event, a, b float64) float64 {
 	return -a
 }
 
-func (c *compiler) arithmetic(x *ast.ArithmeticOpExpr) expr {
-	s := &opSite{x.Line(), arithmetics[x.Operator], c.operand(x.Lhs), c.operand(x.Rhs)}
-	late := c.late(x.Lhs)
-	if n, ok := c.number(x.Rhs); ok {
-		if i, ok := c.local(x.Lhs); ok && s.event <= value.EventSub {
-			if s.event == value.EventSub {
-				n = -n
-			}
-			orig := value.Number(n)
-			if s.event == value.EventSub {
-				orig = value.Number(-n)
-			}
-			return func(f *frame) Value {
-				if v := f.slots[i]; v.IsNumber() {
-					return value.Number(v.AsNumber() + n)
-				}
-				return f.m.arith(s, f.slots[i], orig)
-			}
-		}
-	}
-	if i, ok := c.local(x.Lhs); ok {
-		if j, ok := c.local(x.Rhs); ok && s.event == value.EventAdd {
-			return func(f *frame) Value {
-				a, b := f.slots[i], f.slots[j]
-				if a.IsNumber() && b.IsNumber() {
-					return value.Number(a.AsNumber() + b.AsNumber())
-				}
-				return f.m.arith(s, a, b)
-			}
-		}
-	}
-	a, b := c.expr(x.Lhs), c.expr(x.Rhs)
-	if late {
-		return func(f *frame) Value {
-			y := b(f)
-			return f.m.arith(s, a(f), y)
-		}
-	}
-	switch s.event {
-	case value.EventAdd:
-		return func(f *frame) Value {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return value.Number(x.AsNumber() + y.AsNumber())
-			}
-			return f.m.arith(s, x, y)
-		}
-	case value.EventSub:
-		return func(f *frame) Value {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return value.Number(x.AsNumber() - y.AsNumber())
-			}
-			return f.m.arith(s, x, y)
-		}
-	case value.EventMul:
-		return func(f *frame) Value {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return value.Number(x.AsNumber() * y.AsNumber())
-			}
-			return f.m.arith(s, x, y)
-		}
-	}
-	return func(f *frame) Value {
-		x := a(f)
-		return f.m.arith(s, x, b(f))
-	}
-}
-
 // arith is an operator with coercion and metamethods.
 func (m *Machine) arith(s *opSite, a, b Value) Value {
 	if x, ok := numberOf(a); ok {
@@ -206,51 +133,7 @@ func (c *compiler) relational(x *ast.RelationalOpExpr) test {
 			return f.m.equal(line, x, y) == want
 		}
 	}
-	late := c.late(lhs)
-	a, b := c.expr(lhs), c.expr(rhs)
-	if late {
-		return func(f *frame) bool {
-			y := b(f)
-			return f.m.order(line, op, a(f), y)
-		}
-	}
-	switch op {
-	case "<":
-		return func(f *frame) bool {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return x.AsNumber() < y.AsNumber()
-			}
-			return f.m.order(line, op, x, y)
-		}
-	case "<=":
-		return func(f *frame) bool {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return x.AsNumber() <= y.AsNumber()
-			}
-			return f.m.order(line, op, x, y)
-		}
-	case ">":
-		return func(f *frame) bool {
-			x := a(f)
-			y := b(f)
-			if x.IsNumber() && y.IsNumber() {
-				return x.AsNumber() > y.AsNumber()
-			}
-			return f.m.order(line, op, x, y)
-		}
-	}
-	return func(f *frame) bool {
-		x := a(f)
-		y := b(f)
-		if x.IsNumber() && y.IsNumber() {
-			return x.AsNumber() >= y.AsNumber()
-		}
-		return f.m.order(line, op, x, y)
-	}
+	return c.order(op, lhs, rhs, line)
 }
 
 func (m *Machine) order(line int, op string, a, b Value) bool {

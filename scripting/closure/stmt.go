@@ -139,41 +139,59 @@ func (c *compiler) assignName(s *ast.AssignStmt, x *ast.IdentExpr) stmt {
 	}
 }
 
-// assignSlot is a store to a variable in a slot; sums of two variables, or of one
-// and a constant, need no call of a closure for their operands.
+// assignSlot is a store to a variable in a slot. A sum that begins with a variable
+// is stored without a call of a closure for it.
 func (c *compiler) assignSlot(slot int, rhs ast.Expr) stmt {
 	if x, ok := rhs.(*ast.ArithmeticOpExpr); ok && x.Operator == "+" {
-		s := &opSite{x.Line(), value.EventAdd, c.operand(x.Lhs), c.operand(x.Rhs)}
 		if i, ok := c.local(x.Lhs); ok {
-			if j, ok := c.local(x.Rhs); ok {
-				c.cost++
-				return func(f *frame) signal {
-					a, b := f.slots[i], f.slots[j]
-					if a.IsNumber() && b.IsNumber() {
-						f.slots[slot] = value.Number(a.AsNumber() + b.AsNumber())
-						return sigNext
-					}
-					f.slots[slot] = f.m.arith(s, a, b)
-					return sigNext
-				}
-			}
-			if n, ok := c.number(x.Rhs); ok {
-				c.cost++
-				return func(f *frame) signal {
-					a := f.slots[i]
-					if a.IsNumber() {
-						f.slots[slot] = value.Number(a.AsNumber() + n)
-						return sigNext
-					}
-					f.slots[slot] = f.m.arith(s, a, value.Number(n))
-					return sigNext
-				}
-			}
+			return c.assignSum(slot, i, x)
 		}
 	}
 	e := c.expr(rhs)
 	return func(f *frame) signal {
 		f.slots[slot] = e(f)
+		return sigNext
+	}
+}
+
+func (c *compiler) assignSum(slot, i int, x *ast.ArithmeticOpExpr) stmt {
+	s := &opSite{x.Line(), value.EventAdd, c.operand(x.Lhs), c.operand(x.Rhs)}
+	if j, ok := c.local(x.Rhs); ok {
+		c.cost++
+		return func(f *frame) signal {
+			a, b := f.slots[i], f.slots[j]
+			if a.IsNumber() && b.IsNumber() {
+				f.slots[slot].SetNumber(a.AsNumber() + b.AsNumber())
+				return sigNext
+			}
+			f.slots[slot] = f.m.arith(s, a, b)
+			return sigNext
+		}
+	}
+	if n, ok := c.number(x.Rhs); ok {
+		c.cost++
+		return func(f *frame) signal {
+			a := f.slots[i]
+			if a.IsNumber() {
+				f.slots[slot].SetNumber(a.AsNumber() + n)
+				return sigNext
+			}
+			f.slots[slot] = f.m.arith(s, a, value.Number(n))
+			return sigNext
+		}
+	}
+	c.open()
+	defer c.close()
+	c.expr(x.Lhs)
+	e := c.expr(x.Rhs)
+	return func(f *frame) signal {
+		b := e(f)
+		a := f.slots[i]
+		if a.IsNumber() && b.IsNumber() {
+			f.slots[slot].SetNumber(a.AsNumber() + b.AsNumber())
+			return sigNext
+		}
+		f.slots[slot] = f.m.arith(s, a, b)
 		return sigNext
 	}
 }
@@ -505,7 +523,7 @@ func (c *compiler) numberFor(s *ast.NumberForStmt) stmt {
 				f.slots[slot] = newCell(value.Number(i))
 				m.Mem += cellBytes
 			} else {
-				f.slots[slot] = value.Number(i)
+				f.slots[slot].SetNumber(i)
 			}
 			switch sig := body(f); sig {
 			case sigNext:

@@ -67,6 +67,16 @@ func Bool(b bool) Value {
 // Number makes a number.
 func Number(f float64) Value { return Value{unsafe.Pointer(&numberTag), math.Float64bits(f)} }
 
+// SetNumber is *v = Number(f). Where a number stands already the collector need not
+// hear of it.
+func (v *Value) SetNumber(f float64) {
+	if v.p == unsafe.Pointer(&numberTag) {
+		v.n = math.Float64bits(f)
+		return
+	}
+	*v = Number(f)
+}
+
 // Int makes the number n.
 func Int(n int) Value { return Number(float64(n)) }
 
