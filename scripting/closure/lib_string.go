@@ -104,6 +104,13 @@ func (m *Machine) matcher(s, pat string) *text.Matcher {
 	return &text.Matcher{Failer: m, Account: &m.Account, Src: s, Pat: pat}
 }
 
+// search is the machine's own matcher, for searches that call nobody back.
+func (m *Machine) search(s, pat string) *text.Matcher {
+	mt := &m.finder
+	mt.Renew(s, pat)
+	return mt
+}
+
 func (m *Machine) findPattern(args []Value, indices bool) []Value {
 	s, pat := m.checkString(args, 1), m.checkString(args, 2)
 	init := min(max(text.Position(m.optIndex(args, 3, 1), len(s))-1, 0), len(s))
@@ -115,7 +122,7 @@ func (m *Machine) findPattern(args []Value, indices bool) []Value {
 		}
 		return m.ret2(value.Int(init+i+1), value.Int(init+i+len(pat)))
 	}
-	mt := m.matcher(s, pat)
+	mt := m.search(s, pat)
 	at, e, ok := mt.Find(init)
 	if !ok {
 		return m.ret1(value.Nil)
@@ -152,7 +159,7 @@ func strGmatch(m *Machine, args []Value) []Value {
 	m.Mem += 128
 	at := 0
 	return m.ret1(native(func(m *Machine, _ []Value) []Value {
-		mt := m.matcher(s, pat)
+		mt := m.search(s, pat)
 		begin, e, next, ok := mt.Next(at)
 		at = next
 		if !ok {
@@ -207,22 +214,25 @@ func (m *Machine) replacement(mt *text.Matcher, repl Value, s, e int, grow func(
 }
 
 func strFormat(m *Machine, args []Value) []Value {
-	return m.ret1(value.String(text.Format(m.checkString(args, 1), formatArguments{m, args})))
+	m.format.args = args
+	out := text.Format(m.checkString(args, 1), &m.format)
+	m.format.args = nil
+	return m.ret1(value.String(out))
 }
 
-// formatArguments are those of one call of string.format.
+// formatArguments are those of a call of string.format, which calls nobody back.
 type formatArguments struct {
 	m    *Machine
 	args []Value
 }
 
-func (a formatArguments) Want(n int) {
+func (a *formatArguments) Want(n int) {
 	if n > len(a.args) {
 		a.m.argError(n, "no value")
 	}
 }
 
-func (a formatArguments) Number(n int) float64 { return a.m.checkNumber(a.args, n) }
-func (a formatArguments) String(n int) string  { return a.m.checkString(a.args, n) }
-func (a formatArguments) Alloc(n int)          { a.m.alloc(n) }
-func (a formatArguments) Fail(msg string)      { a.m.raise(1, msg) }
+func (a *formatArguments) Number(n int) float64 { return a.m.checkNumber(a.args, n) }
+func (a *formatArguments) String(n int) string  { return a.m.checkString(a.args, n) }
+func (a *formatArguments) Alloc(n int)          { a.m.alloc(n) }
+func (a *formatArguments) Fail(msg string)      { a.m.raise(1, msg) }

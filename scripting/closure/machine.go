@@ -8,6 +8,7 @@ import (
 	"github.com/latchkey-proxy/latchkey/scripting/arith"
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/lib"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -137,6 +138,8 @@ type Machine struct {
 	reply  reply
 	words  words
 	hosted lib.Call
+	format formatArguments
+	finder text.Matcher
 	// settings and json are those of the table cjson, once a run has used it.
 	settings lib.Settings
 	json     map[string]lib.Func
@@ -172,7 +175,8 @@ func NewMachine(w *World) *Machine {
 	m := &Machine{world: w, stack: make([]Value, 0, 64), rets: make([]Value, 0, 16)}
 	m.Idle()
 	m.keys, m.argv = value.NewTable(0, 0), value.NewTable(0, 0)
-	m.reply.m = m
+	m.reply.m, m.format.m = m, m
+	m.finder.Failer, m.finder.Account = m, &m.Account
 	return m
 }
 
@@ -268,6 +272,8 @@ func (m *Machine) end() bool {
 		return false
 	}
 	m.in, m.json = nil, nil
+	m.format.args = nil
+	m.finder.Renew("", "")
 	m.words.forget()
 	m.args.forget()
 	if len(m.keys.Slots()) > keptStack || len(m.argv.Slots()) > keptStack {

@@ -30,7 +30,8 @@ type Arguments interface {
 
 // Format is string.format.
 func Format(format string, a Arguments) string {
-	var b []byte
+	var room [96]byte // of which the string is a copy
+	b := room[:0]
 	arg := 1
 	for i := 0; i < len(format); i++ {
 		c := format[i]
@@ -131,9 +132,17 @@ func (sp *spec) pad(b []byte, s string) []byte {
 		return append(b, s...)
 	}
 	if sp.minus {
-		return append(append(b, s...), strings.Repeat(" ", n)...)
+		return fill(append(b, s...), ' ', n)
 	}
-	return append(append(b, strings.Repeat(" ", n)...), s...)
+	return append(fill(b, ' ', n), s...)
+}
+
+// fill appends c so many times.
+func fill(b []byte, c byte, n int) []byte {
+	for range n {
+		b = append(b, c)
+	}
+	return b
 }
 
 // number pads sign and digits; zeros stand between them.
@@ -170,6 +179,15 @@ func (sp *spec) integer(b []byte, v int64) []byte {
 	u := uint64(v)
 	if v < 0 {
 		u = -u
+	}
+	if v >= 0 && !sp.minus && !sp.plus && !sp.space && sp.prec < 0 { // %d and %05d
+		var room [20]byte
+		digits := strconv.AppendUint(room[:0], u, 10)
+		c := byte(' ')
+		if sp.zero {
+			c = '0'
+		}
+		return append(fill(b, c, sp.width-len(digits)), digits...)
 	}
 	return sp.number(b, sp.sign(v < 0), sp.precise(strconv.FormatUint(u, 10)), sp.prec < 0)
 }

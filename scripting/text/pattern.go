@@ -168,7 +168,12 @@ func (m *Matcher) Match(s, p int) int {
 	if m.levels++; m.levels > maxPatternLevels {
 		m.fail("pattern too complex")
 	}
-	defer func() { m.levels-- }()
+	e := m.match(s, p)
+	m.levels-- // an error ends the search
+	return e
+}
+
+func (m *Matcher) match(s, p int) int {
 	for {
 		m.step()
 		if m.ends(p) {

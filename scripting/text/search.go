@@ -17,6 +17,11 @@ func (m *Matcher) anchored() (anchor bool, p int) {
 	return false, 0
 }
 
+// Renew makes m ready for another search than the last one, which an error may have ended.
+func (m *Matcher) Renew(src, pat string) {
+	m.Src, m.Pat, m.Level, m.levels = src, pat, 0, 0
+}
+
 // Find returns the first match from init on, Src[s:e], as string.find and
 // string.match do; ok is false when there is none. Its captures are m's then.
 func (m *Matcher) Find(init int) (s, e int, ok bool) {
