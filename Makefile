@@ -108,8 +108,8 @@ fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one packa
 		done; \
 	done
 
-fuzz-short: ## run every fuzz target for 5 seconds
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=5s
+fuzz-short: ## run every fuzz target for 2 seconds
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
 
 bench: ## run the Go benchmarks; BENCH=regexp PKG=./store/... for some
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)

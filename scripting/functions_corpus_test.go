@@ -22,7 +22,7 @@ func TestCorpusFunctions(t *testing.T) {
 	}
 	asked := 0
 	for _, f := range readCorpus(t) {
-		for _, s := range underrace.Sample(f.snippets, 8) {
+		for _, s := range underrace.Sample(f.snippets, 24) {
 			want, err := s.replayFunction(redis)
 			if err != nil {
 				t.Fatalf("%s:%d: %s\nredis-server: %v", s.file, s.line, s.source, err)
