@@ -2,7 +2,6 @@ package histories
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,21 +31,7 @@ func TestNobodyStarvesBesideFlush(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes 7 seconds at least")
 	}
-	spin := strconv.Itoa(int(holdFor / time.Millisecond))
-	tests := []struct {
-		name string
-		args []string
-	}{
-		{"lua", []string{"EVAL", "local e = os.clock() + ARGV[1] / 1000 repeat for i = 1, 1000 do end until os.clock() > e return 'OK'", "1", "slow", spin}},
-		{"go", []string{"TEST.SPIN", spin, "slow"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := start(t)
-			s.fill()
-			s.bestOfThree(func() time.Duration { return s.besideFlush("OK", tt.args...) })
-		})
-	}
+	besideSpinners(t, func(s *server, script []string) time.Duration { return s.besideFlush("OK", script...) })
 }
 
 // besideFlush runs the script, which holds the key "slow" for holdFor at least, with
