@@ -108,8 +108,10 @@ fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one packa
 		done; \
 	done
 
-fuzz-short: ## run every fuzz target for 2 seconds
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s
+# Counted, not timed: before Go 1.27 a timed run that ends while a worker is busy may fail with "context deadline exceeded"
+# though nothing was found (https://go.dev/issue/75804). It also tries as much on a slow machine as on a fast one.
+fuzz-short: ## try every fuzz target 2000 times
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
 bench: ## run the Go benchmarks; BENCH=regexp PKG=./store/... for some
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
