@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/latchkey-proxy/latchkey/examples/locks/internal/server"
 )
 
@@ -22,6 +24,18 @@ var (
 	atOnce = regexp.MustCompile(`^  holders at once: (\d+)$`)
 	plain  = regexp.MustCompile(`(?m)^plain use of the right way .*: held (\d+) times by \d+ contenders, overlapped (\d+)$`)
 )
+
+// leftBehind is the value of a lock whose program was cut short.
+const leftBehind = "left-behind"
+
+func leave(t *testing.T, addr, key string) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	if err := client.Set(t.Context(), key, leftBehind, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestPrograms runs the seven programs as a reader would, and checks what they print: the right way never
 // overlaps, the wrong one does or locks everybody out, and the README shows all that is printed.
@@ -60,12 +74,16 @@ func TestPrograms(t *testing.T) {
 	} {
 		t.Run(program.name, func(t *testing.T) {
 			addr := strings.Join(servers.Addrs[:program.servers], ",")
+			key := fmt.Sprintf("test:%s:%d", program.name, os.Getpid())
+			leave(t, servers.Addrs[0], key)
 			var out, errOut bytes.Buffer
-			run := exec.Command(filepath.Join(bin, program.name), "-addr", addr, "-rounds", "20", "-holds", "100",
-				"-key", fmt.Sprintf("test:%s:%d", program.name, os.Getpid()))
+			run := exec.Command(filepath.Join(bin, program.name), "-addr", addr, "-rounds", "20", "-holds", "100", "-key", key)
 			run.Stdout, run.Stderr = &out, &errOut
 			if err := run.Run(); err != nil || errOut.Len() > 0 {
 				t.Fatalf("%v: %v, standard error %q; it printed:\n%s", run.Args, err, &errOut, &out)
+			}
+			if strings.Contains(out.String(), leftBehind) {
+				t.Errorf("what another run left is in its way; it printed:\n%s", &out)
 			}
 			checkOrdered(t, out.String(), program.ordered)
 			checkTable(t, out.String(), string(readme), program.races)

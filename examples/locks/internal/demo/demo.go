@@ -93,7 +93,10 @@ func run(ctx context.Context, name string, servers int, args []string, out, errO
 		fmt.Fprintf(errOut, "%s: error: %v\n%s: hint: start one with: go run ./cmd/latchkey serve --port <port>\n", name, err, name)
 		return 1
 	}
-	err := play(ctx, s)
+	err := s.clear(ctx) // of what a run left that was cut short
+	if err == nil {
+		err = play(ctx, s)
+	}
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err = errors.Join(err, s.clear(cleanup)); err != nil {
