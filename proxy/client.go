@@ -125,7 +125,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.setProto(2)
 	c.sess.Client = c
 	c.unblocked = make(chan error, 1)
-	c.wait = store.Wait{Done: c.done, Unblocked: c.unblocked, Parked: c.park, Watch: c.watchSocket}
+	c.wait = store.Wait{Done: c.done, Unblocked: c.unblocked, Parked: c.park, Watch: c.runLong}
 	c.shown.multi = -1
 	c.sess.Wait = &c.wait
 	c.authed = s.auth.Load() == nil
@@ -287,6 +287,17 @@ func (c *client) rest(args [][]byte, unblockable bool) func() {
 		stop()
 		c.setBlocked(false, false)
 	}
+}
+
+// runLong is called on the client's goroutine when its command runs for long:
+// CLIENT LIST shows it from now on, and after some time, unless that is 0, the
+// socket is watched.
+func (c *client) runLong(watch time.Duration) (stop func()) {
+	c.snapshot(c.call.Args)
+	if watch <= 0 {
+		return func() {}
+	}
+	return c.watchSocket(watch)
 }
 
 // watchSocket has the socket watched after some time, until stop is called:

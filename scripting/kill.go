@@ -27,8 +27,8 @@ func (sc *scriptCall) longRunning() (func(), error) {
 	}
 	// Who has gone will never read the reply: past the threshold, its script
 	// only holds keys that others want.
-	if w, busy := sc.outer.S.Wait, time.Duration(sc.outer.E.Busy.Load()); w != nil && w.Watch != nil && busy > 0 {
-		sc.unwatch = w.Watch(busy)
+	if w := sc.outer.S.Wait; w != nil && w.Watch != nil {
+		sc.unwatch = w.Watch(time.Duration(sc.outer.E.Busy.Load()))
 	}
 	if err := sc.takePermit(); err != nil {
 		sc.leave()

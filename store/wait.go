@@ -39,8 +39,9 @@ type Wait struct {
 	// socket meanwhile. blocked tells the wait of a blocked command, which
 	// Timeout and Unblocked end, from that for a lock.
 	Parked func(blocked bool) (unpark func())
-	// Watch has the client watched after some time, for a transaction that
-	// runs for long: when the client goes away Done is closed. nil: nobody can.
+	// Watch is called on the goroutine of a transaction that runs for long. After
+	// some time, 0 for never, the client is watched: when it goes away Done is
+	// closed. nil: nobody can.
 	Watch func(after time.Duration) (stop func())
 }
 

@@ -65,6 +65,25 @@ func TestKilledAfterWrites(t *testing.T) {
 	}
 }
 
+// TestListShowsWhatRuns: who looks for the client of a slow script finds it in CLIENT LIST by its command.
+func TestListShowsWhatRuns(t *testing.T) {
+	s := start(t)
+	admin, slow := s.dial(), s.dial()
+	for _, watched := range []string{"5000", "0"} { // whether its socket is watched, too
+		s.want(admin, "OK", "CONFIG", "SET", "busy-reply-threshold", watched)
+		s.want(slow, "PONG", "PING") // it is in the list from now on, with another command
+		if err := slow.send("EVAL", "while true do end", "1", "k"); err != nil {
+			t.Fatal(err)
+		}
+		s.eventually("CLIENT LIST shows the script", func() bool { return strings.Contains(s.listed(admin, slow), " cmd=eval ") })
+		s.want(admin, "OK", "CONFIG", "SET", "busy-reply-threshold", "1")
+		s.eventually("the script is killed", func() bool { return s.must(admin, "SCRIPT", "KILL").Text == "OK" })
+		if r := s.reply(slow); !strings.HasPrefix(r.Text, "ERR Script killed by user") {
+			t.Errorf("the script answered %q", r.Text)
+		}
+	}
+}
+
 func (s *server) besideKilled(scripts int, declared bool, kill func(*server, *client, []*client), answered bool) time.Duration {
 	t := s.t
 	t.Helper()

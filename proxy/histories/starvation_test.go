@@ -223,11 +223,17 @@ func (s *server) behind() *client {
 // idOf asks the server for the id of another client's connection.
 func (s *server) idOf(admin, c *client) string {
 	s.t.Helper()
+	id, _, _ := strings.Cut(strings.TrimPrefix(s.listed(admin, c), "id="), " ")
+	return id
+}
+
+// listed is the line of CLIENT LIST for another client's connection.
+func (s *server) listed(admin, c *client) string {
+	s.t.Helper()
 	addr := c.conn.LocalAddr().String()
 	for line := range strings.Lines(s.must(admin, "CLIENT", "LIST").Text) {
 		if strings.Contains(line, " addr="+addr+" ") {
-			id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " ")
-			return id
+			return line
 		}
 	}
 	s.t.Fatalf("CLIENT LIST does not show %s", addr)
