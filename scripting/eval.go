@@ -95,6 +95,10 @@ func (r *Runner) evalSource(c *command.Call, readOnly bool) {
 }
 
 func (r *Runner) evalCached(c *command.Call, readOnly bool) {
+	if len(c.Args[1]) != len(SHA1{}) { // before the number of keys is looked at, as Redis
+		c.Err(command.ErrNoScript)
+		return
+	}
 	keys, args, ok := words(c, command.ErrNotInteger)
 	if !ok {
 		return

@@ -83,7 +83,7 @@ func (c *Call) parseDB(i int) (db int, msg string) {
 		return 0, ErrNotInteger
 	case n < math.MinInt32 || n > math.MaxInt32:
 		return 0, errIntRange
-	case n < 0 || n >= int64(c.S.Tx.Store().Databases()):
+	case n < 0 || n >= int64(c.E.Store.Databases()):
 		return 0, ErrDBIndex
 	}
 	return int(n), ""
