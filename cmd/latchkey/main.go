@@ -57,15 +57,26 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return plugin.Program{Serve: serveInside}.Run(args[1:], stdin, stdout, stderr)
 		case "script":
 			return scriptCommand(args[1:], stdin, stdout, stderr)
-		case "version", "--version", "-v":
-			fmt.Fprintf(stdout, "latchkey v=%s answers as redis %s, go %s\n", version, redisVersion, goVersion())
-			return exitOK
-		case "help", "--help", "-h":
-			fmt.Fprint(stdout, usage)
+		}
+		if inform(args[0], stdout) {
 			return exitOK
 		}
 	}
 	return serve(args, stdin, stdout, stderr)
+}
+
+// inform answers those who ask for the version or the usage, and tells whether
+// word does.
+func inform(word string, stdout io.Writer) bool {
+	switch word {
+	case "version", "--version", "-v":
+		fmt.Fprintf(stdout, "latchkey v=%s answers as redis %s, go %s\n", version, redisVersion, goVersion())
+	case "help", "--help", "-h":
+		fmt.Fprint(stdout, usage)
+	default:
+		return false
+	}
+	return true
 }
 
 // fail prints what went wrong and, if there is one, what to do about it.

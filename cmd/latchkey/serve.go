@@ -26,8 +26,7 @@ func goVersion() string { return strings.TrimPrefix(runtime.Version(), "go") }
 
 // serve runs the server until a signal or SHUTDOWN ends it.
 func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-		fmt.Fprint(stdout, usage)
+	if len(args) == 1 && strings.HasPrefix(args[0], "-") && inform(args[0], stdout) {
 		return exitOK
 	}
 	// The signals are caught before anything can be waited for, so that none
@@ -51,6 +50,13 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fail(stderr, err, hint)
 		return exitUsage
 	}
+	// Before the first relative path is used, which is logfile's.
+	if dir := cfg.String("dir"); dir != "" && dir != "." {
+		if err := os.Chdir(dir); err != nil {
+			fail(stderr, fmt.Errorf("cannot use dir %s: %w", dir, errors.Unwrap(err)), "make the folder, or name another with --dir")
+			return exitFailed
+		}
+	}
 	out, log, closeLog, err := openLog(cfg, stdout, stderr)
 	if err != nil {
 		fail(stderr, err, "")
@@ -62,12 +68,6 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	for _, ig := range cfg.Ignored() {
 		log.Debug("directive has no effect in latchkey", "directive", ig.Directive, "at", ig.Origin.String())
-	}
-	if dir := cfg.String("dir"); dir != "" && dir != "." {
-		if err := os.Chdir(dir); err != nil {
-			fail(stderr, fmt.Errorf("cannot use dir %s: %w", dir, errors.Unwrap(err)), "make the folder, or name another with --dir")
-			return exitFailed
-		}
 	}
 
 	stop := make(chan struct{})
