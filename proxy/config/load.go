@@ -155,7 +155,7 @@ func (l *loader) file(path string, at Origin) error {
 		if at.Line > 0 {
 			e.Directive, e.Value, e.Reason = "include", path, "cannot read the file: "+systemText(err)
 		} else if errors.Is(err, fs.ErrNotExist) {
-			e.Suggestion = "directives on the command line begin with --, such as --port 6380"
+			e.Suggestion = "directives on the command line begin with --, such as --port 6380; `latchkey help` lists the sub-commands"
 		}
 		return e
 	}
@@ -239,7 +239,9 @@ func (l *loader) directive(name string, args []string, at Origin) error {
 	if near := c.known.Load().nearest(name); near != "" {
 		err.Suggestion = "did you mean '" + near + "'?"
 	} else if at.File == CommandLine {
-		err.Suggestion = "directives on the command line begin with --, such as --port 6380"
+		err.Suggestion = "directives on the command line begin with --, such as --port 6380; docs/CONFIG.md lists them"
+	} else {
+		err.Suggestion = "docs/CONFIG.md lists the directives"
 	}
 	return err
 }

@@ -60,11 +60,11 @@ func TestLoadErrors(t *testing.T) {
 		hint  string
 	}{
 		{name: "unknown", conf: "# lk\n\nmxaclients 5\n", want: "lk.conf:3: unknown directive 'mxaclients'", hint: "did you mean 'maxclients'?"},
-		{name: "unknown, nothing near", conf: "frobnicate yes", want: "lk.conf:1: unknown directive 'frobnicate'"},
+		{name: "unknown, nothing near", conf: "frobnicate yes", want: "lk.conf:1: unknown directive 'frobnicate'", hint: "docs/CONFIG.md lists the directives"},
 		{name: "unknown, upper case", conf: "MAXMEMROY 1", want: "lk.conf:1: unknown directive 'maxmemroy'", hint: "did you mean 'maxmemory'?"},
 		{name: "unknown flag", args: []string{"--prot", "1"}, want: "command line: unknown directive 'prot'", hint: "did you mean 'port'?"},
-		{name: "bare word", args: []string{"-x"}, want: "command line: unknown directive '-x'", hint: "directives on the command line begin with --, such as --port 6380"},
-		{name: "unknown, long and unprintable", conf: "\x01" + strings.Repeat("x", 500), want: "lk.conf:1: unknown directive '?" + strings.Repeat("x", 127) + "...'"},
+		{name: "bare word", args: []string{"-x"}, want: "command line: unknown directive '-x'", hint: "directives on the command line begin with --, such as --port 6380; docs/CONFIG.md lists them"},
+		{name: "unknown, long and unprintable", conf: "\x01" + strings.Repeat("x", 500), want: "lk.conf:1: unknown directive '?" + strings.Repeat("x", 127) + "...'", hint: "docs/CONFIG.md lists the directives"},
 		{name: "value", conf: "port abc", want: "lk.conf:1: 'port abc': argument couldn't be parsed into an integer", hint: "port takes an integer from 0 to 65535"},
 		{name: "range", args: []string{"--port", "70000"}, want: "command line: 'port 70000': argument must be between 0 and 65535 inclusive", hint: "port takes an integer from 0 to 65535"},
 		{name: "octal", conf: "unixsocketperm 999", want: "lk.conf:1: 'unixsocketperm 999': argument couldn't be parsed as an octal number", hint: "unixsocketperm takes an octal integer from 0 to 777"},
@@ -83,7 +83,7 @@ func TestLoadErrors(t *testing.T) {
 		{name: "NUL", conf: "port 1\x00", want: "lk.conf:1: the line has a NUL byte", hint: "is this a text file?"},
 		{name: "long line", conf: "logfile " + strings.Repeat("a", maxLineBytes), want: "lk.conf:1: the line is longer than 64 KiB"},
 		{name: "long file", conf: strings.Repeat("#\n", maxFileBytes), want: "lk.conf: cannot read the configuration file: longer than 1 MiB, which no configuration is"},
-		{name: "no file", files: map[string]string{}, want: "lk.conf: cannot read the configuration file: No such file or directory", hint: "directives on the command line begin with --, such as --port 6380"},
+		{name: "no file", files: map[string]string{}, want: "lk.conf: cannot read the configuration file: No such file or directory", hint: "directives on the command line begin with --, such as --port 6380; `latchkey help` lists the sub-commands"},
 		{name: "no included file", conf: "\ninclude other", want: "lk.conf:2: 'include other': cannot read the file: No such file or directory"},
 		{name: "include pattern", conf: "include [", want: "lk.conf:1: 'include [': syntax error in pattern"},
 		{name: "include count", conf: "include", want: "lk.conf:1: 'include': wrong number of arguments", hint: "include takes one path"},
