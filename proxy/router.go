@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/proxy/config"
@@ -33,7 +32,7 @@ type router struct {
 	foreign foreign
 }
 
-// ownRule is one `own [dbN/]PATTERN`.
+// ownRule is a config.OwnRule, ready to be matched.
 type ownRule struct {
 	db      int // -1: every database
 	pattern []byte
@@ -48,7 +47,7 @@ func newRouter(s *Server, cfg *config.Config) (*router, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := ownRules(cfg.Strings("own"))
+	rules, err := ownRules(cfg.Strings("own"), int(cfg.Int("databases")))
 	if err != nil {
 		return nil, err
 	}
@@ -72,21 +71,17 @@ func newRouter(s *Server, cfg *config.Config) (*router, error) {
 // waitForever is upstream-timeout 0.
 const waitForever = 100 * 365 * 24 * time.Hour
 
-func ownRules(patterns []string) ([]ownRule, error) {
+func ownRules(words []string, databases int) ([]ownRule, error) {
 	var rules []ownRule
-	for _, p := range patterns {
-		rule := ownRule{db: -1, pattern: []byte(p)}
-		if rest, ok := strings.CutPrefix(p, "db"); ok {
-			if n, pattern, ok := strings.Cut(rest, "/"); ok {
-				if db, err := strconv.Atoi(n); err == nil {
-					if db < 0 {
-						return nil, fmt.Errorf("own %s: the database must not be negative", p)
-					}
-					rule = ownRule{db, []byte(pattern)}
-				}
+	for _, word := range words {
+		rule := config.ParseOwn(word)
+		if rule.DB >= databases {
+			return nil, &config.Error{
+				Directive: "own", Value: word, Reason: fmt.Sprintf("there are %d databases, from db0 on", databases),
+				Suggestion: "the directive databases says how many there are",
 			}
 		}
-		rules = append(rules, rule)
+		rules = append(rules, ownRule{rule.DB, []byte(rule.Pattern)})
 	}
 	return rules, nil
 }

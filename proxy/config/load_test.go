@@ -320,3 +320,23 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestParseOwn(t *testing.T) {
+	for word, want := range map[string]OwnRule{
+		"lock:*":            {-1, "lock:*"},
+		"db3/lock:*":        {3, "lock:*"},
+		"db0/*":             {0, "*"},
+		"db3":               {-1, "db3"},
+		"db03/a":            {-1, "db03/a"},
+		"db+3/a":            {-1, "db+3/a"},
+		"db-1/a":            {-1, "db-1/a"},
+		"db/a":              {-1, "db/a"},
+		"db1/":              {1, ""},
+		"db99999999999/a":   {-1, "db99999999999/a"},
+		"database/3/lock:*": {-1, "database/3/lock:*"},
+	} {
+		if got := ParseOwn(word); got != want {
+			t.Errorf("ParseOwn(%q) = %+v, want %+v", word, got, want)
+		}
+	}
+}

@@ -100,15 +100,27 @@ func ownDirectives() []Directive {
 	}
 }
 
-// checkOwn wants [dbN/]PATTERN.
-func checkOwn(s string) string {
-	pattern := s
-	if digits, rest, found := strings.Cut(strings.TrimPrefix(s, "db"), "/"); found && strings.HasPrefix(s, "db") {
-		if n, err := strconv.ParseUint(digits, 10, 31); err == nil && strconv.FormatUint(n, 10) == digits {
-			pattern = rest
+// OwnRule is one word of own.
+type OwnRule struct {
+	DB      int // -1: every database
+	Pattern string
+}
+
+// ParseOwn reads [dbN/]PATTERN. N is written as INFO does: what begins with db03/ is
+// a pattern.
+func ParseOwn(word string) OwnRule {
+	if rest, ok := strings.CutPrefix(word, "db"); ok {
+		if digits, pattern, ok := strings.Cut(rest, "/"); ok {
+			if n, err := strconv.ParseUint(digits, 10, 31); err == nil && strconv.FormatUint(n, 10) == digits {
+				return OwnRule{DB: int(n), Pattern: pattern}
+			}
 		}
 	}
-	if pattern == "" {
+	return OwnRule{DB: -1, Pattern: word}
+}
+
+func checkOwn(word string) string {
+	if ParseOwn(word).Pattern == "" {
 		return "the pattern is empty: write own * to own every key"
 	}
 	return ""
