@@ -57,6 +57,7 @@ type client struct {
 	tracking tracking
 	ahead    [32][]byte  // scratch of touchAhead
 	forwards []forwarded // replies to come from the upstream, by place in w
+	joined   resp.Writer // of joinForwards
 	reply    replyMode
 	quitting bool // close after what has been answered is written
 	lsn      uint64
@@ -220,17 +221,20 @@ func (c *client) flush() error {
 	if err := c.awaitLog(); err != nil {
 		return err
 	}
+	replies := &c.w
 	if len(c.forwards) != 0 {
 		c.leaveLoop()
 		if err := c.joinForwards(); err != nil {
 			return err
 		}
+		replies = &c.joined
 	}
-	if c.w.Len() == 0 {
+	if replies.Len() == 0 {
 		return nil
 	}
-	err := c.out.write(c.w.Bytes())
+	err := c.out.write(replies.Bytes())
 	c.w.Reset()
+	c.joined.Reset()
 	c.mark = 0
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
 )
 
 // clientCases are commands whose replies must be redis-server's.
@@ -294,7 +296,7 @@ func TestClientListWhileOthersRun(t *testing.T) {
 						for i := range args {
 							b[i] = []byte(args[i])
 						}
-						c.conn.Write(encode(b)) // fails when it was killed
+						c.conn.Write(upstream.AppendCommand(nil, b...)) // fails when it was killed
 					}
 				}
 				c.conn.Close()

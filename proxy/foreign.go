@@ -104,7 +104,7 @@ func (f *foreign) close() { f.running.Wait() }
 
 // ask sends COMMAND and makes a table of the reply.
 func (f *foreign) ask() (*command.Table, error) {
-	call := f.pool.Do(upstream.Request{DB: f.db, Proto: 2, Raw: encode([][]byte{[]byte("COMMAND")})})
+	call := f.pool.Do(upstream.Request{DB: f.db, Proto: 2, Raw: upstream.AppendCommand(nil, "COMMAND")})
 	defer call.Release()
 	frame, err := call.Wait(nil)
 	if err != nil {
@@ -246,7 +246,7 @@ func asks(s *command.Spec) bool {
 // forwarding the command will tell why.
 func (r *router) askOwner(cl *client, c *command.Call) owner {
 	args := append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, upstreamArgs(c.Spec, c.Args)...)
-	call := r.pool.Do(upstream.Request{DB: r.baseDB, Proto: 2, Raw: encode(args), Sticky: uint64(cl.id)})
+	call := r.pool.Do(upstream.Request{DB: r.baseDB, Proto: 2, Raw: upstream.AppendCommand(nil, args...), Sticky: uint64(cl.id)})
 	defer call.Release()
 	frame, err := call.Wait(cl.done)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -129,7 +130,7 @@ func TestManyPatternsAreLeftInLinearTime(t *testing.T) {
 			for j := range batch {
 				args = append(args, fmt.Appendf(nil, "pattern:%08d", i+j))
 			}
-			w.Write(encode(args))
+			w.Write(upstream.AppendCommand(nil, args...))
 		}
 		w.Flush()
 	}()
@@ -433,7 +434,7 @@ func TestSubscriptionsDoNotOutrunTheirReader(t *testing.T) {
 	name := strings.Repeat("c", 100)
 	go func() {
 		for i := range channels {
-			if _, err := c.conn.Write(encode([][]byte{[]byte("SUBSCRIBE"), fmt.Appendf(nil, "%s%06d", name, i)})); err != nil {
+			if _, err := c.conn.Write(upstream.AppendCommand(nil, "SUBSCRIBE", fmt.Sprintf("%s%06d", name, i))); err != nil {
 				return
 			}
 		}

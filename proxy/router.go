@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/proxy/config"
@@ -254,7 +253,7 @@ func rawCommand(c *command.Call) []byte {
 	if len(c.Frame) > 0 && c.Frame[0] == '*' && !renamed(c.Spec) {
 		return c.Frame
 	}
-	return encode(upstreamArgs(c.Spec, c.Args))
+	return upstream.AppendCommand(nil, upstreamArgs(c.Spec, c.Args)...)
 }
 
 // renamed tells whether a command is called by another name than upstream's.
@@ -276,28 +275,15 @@ func upstreamArgs(spec *command.Spec, args [][]byte) [][]byte {
 	return append([][]byte{[]byte(spec.Name)}, args[1:]...)
 }
 
-func encode(args [][]byte) []byte {
-	b := append([]byte{'*'}, strconv.Itoa(len(args))...)
-	b = append(b, "\r\n"...)
-	for _, a := range args {
-		b = append(b, '$')
-		b = strconv.AppendInt(b, int64(len(a)), 10)
-		b = append(b, "\r\n"...)
-		b = append(b, a...)
-		b = append(b, "\r\n"...)
-	}
-	return b
-}
-
 // forwardBlock runs a whole transaction on the upstream, as one block that no
 // other client's commands can come between.
 func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
 	block := make([][]byte, 0, len(queue)+2)
-	block = append(block, encode([][]byte{[]byte("MULTI")}))
+	block = append(block, upstream.AppendCommand(nil, "MULTI"))
 	for i := range queue {
-		block = append(block, encode(upstreamArgs(queue[i].spec, queue[i].args)))
+		block = append(block, upstream.AppendCommand(nil, upstreamArgs(queue[i].spec, queue[i].args)...))
 	}
-	block = append(block, encode([][]byte{[]byte("EXEC")}))
+	block = append(block, upstream.AppendCommand(nil, "EXEC"))
 	if cl.tracking.on.Load() {
 		for i := range queue {
 			cl.tracking.remember(&command.Call{E: cl.s.engine, S: &cl.sess, Spec: queue[i].spec, Args: queue[i].args})
@@ -307,34 +293,28 @@ func (r *router) forwardBlock(cl *client, c *command.Call, queue []queued) {
 	cl.forwards = append(cl.forwards, forwarded{at: cl.w.Len(), call: call})
 }
 
-// joinForwards waits for the upstream's replies and puts each in its place.
+// joinForwards waits for the upstream's replies and puts each into joined in its place
+// among the local ones.
 func (c *client) joinForwards() error {
-	local := c.w.Bytes()
-	var joined []byte
-	at := 0
+	defer c.releaseForwards()
+	local, at := c.w.Bytes(), 0
 	for i := range c.forwards {
 		f := &c.forwards[i]
-		joined = append(joined, local[at:f.at]...)
+		c.joined.Raw(local[at:f.at])
 		at = f.at
 		frame, err := f.call.Wait(c.done)
 		switch {
 		case err == nil:
-			joined = append(joined, frame...)
+			c.joined.Raw(frame)
 		case errors.Is(err, upstream.ErrCanceled):
-			c.releaseForwards()
+			c.joined.Reset()
 			return err
 		default:
-			msg := err.Error()
-			c.s.stats.errorReply(msg)
-			joined = append(joined, '-')
-			joined = append(joined, msg...)
-			joined = append(joined, "\r\n"...)
+			c.s.stats.errorReply(err.Error())
+			c.joined.Error(err.Error())
 		}
 	}
-	joined = append(joined, local[at:]...)
-	c.releaseForwards()
-	c.w.Reset()
-	c.w.Raw(joined)
+	c.joined.Raw(local[at:])
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
@@ -68,7 +69,7 @@ func (c *testClient) send(args ...string) {
 	for i, a := range args {
 		b[i] = []byte(a)
 	}
-	if _, err := c.conn.Write(encode(b)); err != nil {
+	if _, err := c.conn.Write(upstream.AppendCommand(nil, b...)); err != nil {
 		c.t.Fatalf("send %q: %v", args, err)
 	}
 }

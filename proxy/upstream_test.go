@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/proxy/upstream"
 )
 
 // startBefore runs latchkey in front of a redis-server, of which it owns lock:*
@@ -138,7 +140,7 @@ func TestUpstreamOrder(t *testing.T) {
 				var b bytes.Buffer
 				for i := range n {
 					key := []string{"lock:n", "n"}[i%2] + proto
-					b.Write(encode([][]byte{[]byte("INCR"), []byte(key)}))
+					b.Write(upstream.AppendCommand(nil, "INCR", key))
 				}
 				wrote := make(chan error, 1)
 				go func() {

@@ -169,7 +169,7 @@ func (f *fakeUpstream) open(t testing.TB, opt Options) *Pool {
 	return p
 }
 
-func cmd(args ...string) []byte { return appendCommand(nil, args...) }
+func cmd(args ...string) []byte { return AppendCommand(nil, args...) }
 
 func request(args ...string) Request { return Request{Proto: 2, Raw: cmd(args...), Sticky: 1} }
 

@@ -43,8 +43,8 @@ func header(b []byte, sign byte) (n int, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
-// appendCommand appends a command as an array of bulk strings.
-func appendCommand(b []byte, args ...string) []byte {
+// AppendCommand appends a command as an array of bulk strings, as Request.Raw wants it.
+func AppendCommand[S []byte | string](b []byte, args ...S) []byte {
 	b = append(strconv.AppendInt(append(b, '*'), int64(len(args)), 10), '\r', '\n')
 	for _, a := range args {
 		b = append(strconv.AppendInt(append(b, '$'), int64(len(a)), 10), '\r', '\n')

@@ -116,8 +116,8 @@ func (s *Subscriber) add(cancel <-chan struct{}, set map[string]struct{}, comman
 			s.mu.Unlock()
 			return newError(ErrBusy, nil, fmt.Sprintf("UPSTREAMBUSY %d bytes already wait to be sent to upstream %s", len(s.out), s.pool.target.Address))
 		}
-		s.out = appendCommand(s.out, append([]string{command}, names...)...)
-		s.out = appendCommand(s.out, "PING")
+		s.out = AppendCommand(s.out, append([]string{command}, names...)...)
+		s.out = AppendCommand(s.out, "PING")
 	}
 	b := &barrier{done: make(chan error, 1)}
 	s.barriers = append(s.barriers, b)
@@ -145,7 +145,7 @@ func (s *Subscriber) drop(set map[string]struct{}, command string, names []strin
 		}
 	}
 	if len(known) > 1 && s.wire != nil {
-		s.out = appendCommand(s.out, known...)
+		s.out = AppendCommand(s.out, known...)
 	}
 	s.mu.Unlock()
 	s.signal()
@@ -258,7 +258,7 @@ func (s *Subscriber) greet(w *wire) {
 		s.barriers = append(s.barriers, &barrier{}) // who logs a refusal
 	}
 	for range s.barriers {
-		s.out = appendCommand(s.out, "PING")
+		s.out = AppendCommand(s.out, "PING")
 	}
 	s.signal()
 }
@@ -266,7 +266,7 @@ func (s *Subscriber) greet(w *wire) {
 // resubscribe queues one command for each name: one name refused does not refuse the others.
 func (s *Subscriber) resubscribe(command string, set map[string]struct{}) {
 	for name := range set {
-		s.out = appendCommand(s.out, command, name)
+		s.out = AppendCommand(s.out, command, name)
 	}
 }
 
@@ -295,7 +295,7 @@ func (s *Subscriber) write(w *wire) {
 			}
 			if moved == seen {
 				s.barriers = append(s.barriers, &barrier{})
-				s.out = appendCommand(s.out, "PING")
+				s.out = AppendCommand(s.out, "PING")
 			}
 			s.mu.Unlock()
 			seen = moved

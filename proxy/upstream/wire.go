@@ -156,7 +156,7 @@ func (p *Pool) greet(ctx context.Context, conn net.Conn, db, proto int) (*wire, 
 	var steps []string
 	step := func(name string, args ...string) {
 		steps = append(steps, name)
-		out = appendCommand(out, append([]string{name}, args...)...)
+		out = AppendCommand(out, append([]string{name}, args...)...)
 	}
 	user, password := p.target.Username, p.target.Password
 	switch {
