@@ -131,7 +131,7 @@ func TestLoadIsRefused(t *testing.T) {
 		{write("text.wasm", []byte("hello")), "not a WebAssembly module"},
 		{write("bare.wasm", []byte("\x00asm\x01\x00\x00\x00")), "latchkey.manifest"},
 		{write("cut.wasm", wasm[:len(wasm)-7]), "cut.wasm"},
-		{dir, "not a regular file"},
+		{dir, "found a directory, wanted a regular file"},
 		{cad("c"), "plugin-dir"},
 	} {
 		b := newBench(t, plugins.Options{Dir: dir})

@@ -28,10 +28,10 @@ func malformed() []attack {
 	return []attack{
 		raw("nothing", "not a WebAssembly module", nil),
 		raw("half a magic number", "not a WebAssembly module", []byte("\x00as")),
-		raw("magic number alone", "must begin with", []byte("\x00asm")),
+		raw("magic number alone", "it ends after 4 bytes, within its head", []byte("\x00asm")),
 		raw("a native library", "native library (ELF)", []byte("\x7fELF\x02\x01\x01")),
-		raw("a component", "must begin with", []byte("\x00asm\x0d\x00\x01\x00")),
-		raw("17 MiB of zeros", "larger than 16 MiB", make([]byte, 17<<20)),
+		raw("a component", "this is a WebAssembly component, wanted a module", []byte("\x00asm\x0d\x00\x01\x00")),
+		raw("17 MiB of zeros", "at most 16777216 are loaded (16 MiB)", make([]byte, 17<<20)),
 		raw("16 MiB of zeros in a custom section", "latchkey.manifest", sections(section(0, name("x"), make([]byte, 16<<20-64)))),
 		raw("4 million empty custom sections", "latchkey.manifest", sections(times(4<<20, 0, 1, 0))),
 		raw("cut off in the manifest", "longer than the module", packedWhole[:len(packedWhole)-7]),

@@ -1,17 +1,13 @@
 package plugins
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,9 +15,6 @@ import (
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
-
-// maxFile bounds the file of a module, in bytes.
-const maxFile = 16 << 20
 
 // Loading says how a module is loaded.
 type Loading struct {
@@ -316,65 +309,4 @@ func (h *Host) Kill(name string) (int, error) {
 		return 0, ErrNoSuchModule
 	}
 	return m.kill(), nil
-}
-
-// read returns the bytes of a module's file, which must lie in Dir.
-func (h *Host) read(path string) ([]byte, string, error) {
-	real, err := filepath.Abs(path)
-	if err == nil {
-		real, err = filepath.EvalSymlinks(real)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	if h.opt.Dir != "" {
-		dir, err := filepath.Abs(h.opt.Dir)
-		if err == nil {
-			dir, err = filepath.EvalSymlinks(dir)
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("plugin-dir %s: %w", h.opt.Dir, plain(err))
-		}
-		if rel, err := filepath.Rel(dir, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return nil, "", fmt.Errorf("%s: modules are loaded from plugin-dir %s only", path, h.opt.Dir)
-		}
-	}
-	f, err := os.Open(real)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil, "", fmt.Errorf("%s: not a regular file", path)
-	}
-	wasm, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, plain(err))
-	}
-	if err := checkFile(wasm); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, err)
-	}
-	return wasm, real, nil
-}
-
-// checkFile refuses what is no WebAssembly module.
-func checkFile(wasm []byte) error {
-	switch {
-	case len(wasm) > maxFile:
-		return fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
-	case bytes.HasPrefix(wasm, []byte("\x7fELF")):
-		return fmt.Errorf("this is a native library (ELF), made for Redis's C module API; latchkey loads WebAssembly modules (.wasm) with a %s section", manifest.SectionName)
-	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
-		return errors.New("not a WebAssembly module: it does not begin with \\0asm")
-	}
-	return nil
-}
-
-// plain leaves out of a path error what the caller says itself.
-func plain(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

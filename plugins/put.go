@@ -87,7 +87,9 @@ func (h *Host) put(name, digest string, wasm []byte) (string, error) {
 	return path, nil
 }
 
-// replaceFile writes a file in one step, durably.
+// replaceFile writes a file in one step, durably. It is for the server's user
+// alone (mode 0600), whatever was there before: nobody else has to read what was
+// sent to the server.
 func replaceFile(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -104,5 +106,13 @@ func replaceFile(path string, b []byte) error {
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync() // of the file's name
 }

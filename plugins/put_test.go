@@ -68,6 +68,14 @@ func TestPut(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("in plugin-dir: %v, want the module alone", left)
 	}
+	// What was there with another mode, too, is for the server alone then.
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.want("$"+lengthOf(path)+"\r\n"+path, "LATCHKEY", "PLUGIN", "PUT", "cad", digest(wasm), string(wasm))
+	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
+		t.Errorf("the module's file: mode %v, %v; want 0600", st.Mode(), err)
+	}
 }
 
 func lengthOf(s string) string { return strconv.Itoa(len(s)) }

@@ -13,7 +13,7 @@ const SectionName = "latchkey.manifest"
 const MaxBytes = 64 << 10
 
 // ErrMissing is returned for a module without a manifest.
-var ErrMissing = errors.New("manifest: the module has no custom section " + SectionName)
+var ErrMissing = errors.New("manifest: the module has no custom section " + SectionName + "; latchkey plugin pack puts one in")
 
 // Manifest is what a module declares. It shares no memory with the module.
 type Manifest struct {
