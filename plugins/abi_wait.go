@@ -137,14 +137,20 @@ type parked struct {
 }
 
 // park has the client of c wait as its guest has asked.
-func (m *module) park(c *command.Call, cmd *guestCommand, p *parked) {
+func (m *module) park(c *command.Call, p *parked) {
 	waiting := m.waiting // of a module that takes m's place, too
 	waiting.Add(1)
+	old := m
 	c.Park(&command.Parking{
 		Keys: p.keys, Timeout: p.timeout, Abandoned: m.abandoned, Done: func() { waiting.Add(-1) },
 		Retry: func(c *command.Call, why error) {
 			again := false
-			m := m.now()
+			m := old.now()
+			cmd := m.successor(c, old)
+			if cmd == nil {
+				c.Err(m.problem(errOtherNow))
+				return
+			}
 			switch {
 			case m.exports.wake:
 				reason := uint64(wokenByKey)

@@ -71,10 +71,16 @@ func (h *Host) clientGone(id int64) {
 
 // inherit takes over what is to be delivered to the module that m takes the place
 // of, and the clients that wait in its commands, unless their tokens mean something else
-// to m.
+// to m. What is being delivered the old one ends, and m then begins.
 func (m *module) inherit(old *module) {
 	m.timers, m.queue, m.waiting = old.timers, old.queue, old.waiting
+	m.quit, m.worked = old.quit, old.worked
 	old.inherited = true
+	for _, o := range old.all() {
+		if o.pool.size() > 0 {
+			m.before = append(m.before, o)
+		}
+	}
 	if m.man.WakeVersion == old.man.WakeVersion {
 		m.abandoned = old.abandoned
 	} else {
@@ -89,9 +95,15 @@ func (m *module) start() {
 	if e == nil || !m.receives() {
 		return
 	}
-	m.queue.poke()
-	m.worked = make(chan struct{})
-	go m.work(e)
+	before, worked := m.worked, make(chan struct{})
+	m.worked = worked
+	go func() {
+		defer close(worked)
+		if before != nil {
+			<-before
+		}
+		m.work(e)
+	}()
 	if m.granted.Clients {
 		for _, d := range m.host.bound.kept(m.man.Name) {
 			m.enqueue(d)
@@ -100,14 +112,16 @@ func (m *module) start() {
 }
 
 // endDeliveries stops work and what leads to it. What was to be told of clients
-// is kept for the next who has the name.
+// is kept for the next who has the name. A module that another takes the place of
+// ends by itself what it is being told.
 func (m *module) endDeliveries() {
 	close(m.stop)
-	if m.worked != nil {
-		<-m.worked
-	}
 	if m.inherited {
 		return
+	}
+	close(m.quit)
+	if m.worked != nil {
+		<-m.worked
 	}
 	m.timers.close()
 	left := m.queue.close()

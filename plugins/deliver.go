@@ -114,8 +114,8 @@ func (q *deliveries) close() []*delivery {
 // enqueue queues a delivery. An event for which there is no room is dropped and
 // counted; the end of a client is kept until the module can be told.
 func (m *module) enqueue(d *delivery) {
-	if d.kind != clientGone && m.disabled.Load() != nil {
-		m.dropped.Add(1)
+	if !m.takes(d) {
+		m.leave(d)
 		return
 	}
 	if m.queue.push(d) {
@@ -135,37 +135,62 @@ func (m *module) receives() bool {
 	return m.granted.Timers || m.granted.Clients || len(m.granted.Events) > 0
 }
 
+// takes tells whether a delivery can be made to the module now. It may have been
+// meant for another, in whose place it stands, which had and was granted more.
+func (m *module) takes(d *delivery) bool {
+	switch {
+	case d.kind == clientGone:
+		return m.granted.Clients
+	case m.disabled.Load() != nil:
+		return false
+	case d.kind == timerDue:
+		return m.granted.Timers
+	}
+	return m.events&eventClasses[manifest.EventClasses()[d.class]] != 0 && m.mayHear(d.key)
+}
+
+// leave is what becomes of a delivery that the module does not take.
+func (m *module) leave(d *delivery) {
+	if d.kind == clientGone {
+		m.host.bound.keep(m.man.Name, d)
+		return
+	}
+	m.dropped.Add(1)
+}
+
 // work delivers, one after the other, until the module is closed.
 func (m *module) work(e *command.Engine) {
-	defer close(m.worked)
-	s := &command.Session{Tx: e.Store.NewTx(), Proto: 3, Wait: &store.Wait{Done: m.stop}}
+	s := &command.Session{Tx: e.Store.NewTx(), Proto: 3, Wait: &store.Wait{Done: m.quit}}
+	m.queue.poke() // for what is there already
 	for {
 		select {
 		case <-m.stop:
 			return
 		case <-m.queue.more:
 		}
-		if m.disabled.Load() != nil {
-			continue
-		}
-		for d := m.queue.pop(); d != nil; d = m.queue.pop() {
-			m.deliver(e, s, d)
-			select {
-			case <-m.stop:
-				return
-			default:
-			}
-			if m.disabled.Load() != nil {
+		for m.disabled.Load() == nil && !closed(m.stop) {
+			d := m.queue.pop()
+			if d == nil {
 				break
 			}
+			m.deliver(e, s, d)
 		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
 // deliver calls the guest in a transaction of its own.
 func (m *module) deliver(e *command.Engine, s *command.Session, d *delivery) {
-	if d.kind != clientGone && m.disabled.Load() != nil {
-		m.dropped.Add(1)
+	if !m.takes(d) {
+		m.leave(d)
 		return
 	}
 	s.DB, s.Cause = d.db, nil
@@ -195,13 +220,11 @@ func (m *module) deliver(e *command.Engine, s *command.Session, d *delivery) {
 		m.delivered.Add(1)
 		return
 	}
-	select {
-	case <-m.stop: // it goes, and tells who comes after it
+	if closed(m.quit) { // it goes, and tells who comes after it
 		if d.kind == clientGone {
 			m.host.bound.keep(m.man.Name, d)
 		}
 		return
-	default:
 	}
 	m.host.opt.Log.Warn("what a module was told was undone", "module", m.man.Name, "export", d.kind.String(), "reason", err)
 	if d.tries++; d.kind == clientGone && d.tries < goneTries {

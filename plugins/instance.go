@@ -296,7 +296,7 @@ func (m *module) run(c *command.Call, cmd *guestCommand) {
 		cmd.hint.Tried(!c.Tx.Clash())
 	}
 	if p != nil && !c.Tx.Clash() {
-		m.park(c, cmd, p)
+		m.park(c, p)
 	}
 }
 
@@ -410,19 +410,38 @@ func (m *module) ended(c *command.Call, in *instance, b before, err error) {
 // reloaded: queued by MULTI, or on its way. A module that was reloaded runs it, if
 // the keys that were locked for it are still those it needs.
 func (m *module) gone(c *command.Call) {
-	now := c.E.Table.Lookup([]byte(c.Spec.Name))
-	if now == nil || now == c.Spec || now.ModuleName() != m.man.Name {
-		c.Err("PLUGINERR " + m.man.Name + ": the module was unloaded")
+	now := m.now()
+	if now == m {
+		c.Err(m.problem("the module was unloaded"))
 		return
 	}
-	_, problem := now.Resolve(c.Args)
-	switch {
-	case problem == "" && slices.Equal(now.Keys, c.Spec.Keys):
-		c.Spec = now
-		now.Handler(c)
-	default:
-		c.Err("PLUGINERR " + m.man.Name + ": the module was reloaded meanwhile, and the command takes other arguments now; send it again")
+	if cmd := now.successor(c, m); cmd != nil {
+		c.Spec = cmd.spec
+		cmd.spec.Handler(c)
+		return
 	}
+	c.Err(m.problem(errOtherNow))
+}
+
+const errOtherNow = "the module was reloaded meanwhile, and the command is gone or takes other arguments now; send it again"
+
+// successor is the command that serves a call that was of the module old, in whose
+// place m stands: that of the same name, if the keys that were acquired for the
+// call are still those it needs.
+func (m *module) successor(c *command.Call, old *module) *guestCommand {
+	was, cmd := old.served[c.Spec.Name], m.served[c.Spec.Name]
+	switch {
+	case m == old:
+		return cmd
+	case cmd == nil || was == nil || !slices.Equal(cmd.spec.Keys, c.Spec.Keys):
+		return nil
+	case cmd.state != manifest.StateNone && was.state == manifest.StateNone:
+		return nil
+	}
+	if _, problem := cmd.spec.Resolve(c.Args); problem != "" {
+		return nil
+	}
+	return cmd
 }
 
 // problem is the error reply for what is wrong with the module.

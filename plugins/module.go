@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type module struct {
 	loading  Loading // by which it would be loaded again; without the parameters
 	number   int64   // in the order of loading; that of the module it takes the place of
 	specs    []*command.Spec
+	served   map[string]*guestCommand // by the names of specs
 
 	pool     pool
 	dropOnce sync.Once // of its code
@@ -43,8 +45,9 @@ type module struct {
 
 	timers *timers
 	queue  *deliveries
-	events uint32 // classes of keyspace events that it receives
-	stop   chan struct{}
+	events uint32        // classes of keyspace events that it receives
+	stop   chan struct{} // closed when it must begin no further delivery
+	quit   chan struct{} // closed when the one under way must end, too
 	worked chan struct{} // closed when work has ended; nil if it never began
 
 	mu       sync.Mutex
@@ -53,8 +56,11 @@ type module struct {
 	disabled  atomic.Pointer[string] // why
 	waiting   *atomic.Int64          // clients that wait in a command of the module
 	abandoned chan struct{}          // closed when these cannot be woken any more
-	// inherited: another module has taken over the three above.
+	// inherited: another module has taken over the three above and what it is told.
 	inherited bool
+	// before are those whose places it takes and on whose code calls run still, as
+	// of when it took them.
+	before []*module
 
 	kills  atomic.Int64 // by MODULE KILL, which ends the calls begun before it
 	memory atomic.Int64 // bytes of the instances' linear memories, as of their last call
@@ -149,7 +155,8 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 		host: h, man: man, compiled: compiled, path: path, args: args,
 		pool:     newPool(instances),
 		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
-		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}),
+		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}), quit: make(chan struct{}),
+		served: make(map[string]*guestCommand, len(man.Commands)),
 	}
 	m.alone = &cause{m: m, depth: 1}
 	if err := m.checkExports(); err != nil {
@@ -226,6 +233,7 @@ func signature(params, results []api.ValueType) string {
 
 // guestCommand is a command of a module, as its instances know it.
 type guestCommand struct {
+	spec     *command.Spec
 	id       int32
 	readOnly bool
 	state    manifest.State // what it may do with the module's
@@ -263,7 +271,8 @@ func (m *module) spec(c *manifest.Command) (*command.Spec, error) {
 		}
 		s.Keys = []command.KeySpec{{Begin: c.Keys.First, Last: last, Step: c.Keys.Step, Flags: flags}}
 	}
-	cmd := &guestCommand{id: c.ID, readOnly: s.Flags&command.ReadOnly != 0, state: m.setState(s, c)}
+	cmd := &guestCommand{spec: s, id: c.ID, readOnly: s.Flags&command.ReadOnly != 0, state: m.setState(s, c)}
+	m.served[s.Name] = cmd
 	s.Handler = func(call *command.Call) { m.run(call, cmd) }
 	s.Prepare = func(call *command.Call) {
 		m.prepare()
@@ -290,20 +299,35 @@ func (m *module) dropCode() {
 	m.dropOnce.Do(func() { m.compiled.Close(context.Background()) })
 }
 
-// kill ends the calls under way and returns how many there are.
+// kill ends the calls under way, on the code before it, too, and returns how many
+// there are.
 func (m *module) kill() int {
-	n := m.pool.running()
-	if n > 0 {
-		m.kills.Add(1)
+	total := 0
+	for _, m := range m.all() {
+		if n := m.pool.running(); n > 0 {
+			m.kills.Add(1)
+			total += n
+		}
 	}
-	return n
+	return total
+}
+
+// all are the module and those before it.
+func (m *module) all() []*module { return append(slices.Clip(m.before), m) }
+
+func (m *module) running() int {
+	total := 0
+	for _, m := range m.all() {
+		total += m.pool.running()
+	}
+	return total
 }
 
 func (m *module) describe() Loaded {
 	l := Loaded{
 		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
 		Calls: m.calls.Load() + m.pool.taken(), Errors: m.errors.Load(), Traps: m.traps.Load(),
-		Running: m.pool.running(), Instances: m.pool.size(), MemoryBytes: m.memory.Load(),
+		Running: m.running(), Instances: m.pool.size(), MemoryBytes: m.memory.Load(),
 		Capabilities: m.granted.Names(), Withheld: m.denied,
 		Delivered: m.delivered.Load(), Dropped: m.dropped.Load(), Queued: m.queue.length(), Timers: m.timers.count(), Waiting: m.waiting.Load(),
 	}
