@@ -433,6 +433,9 @@ func (lo *lowering) expr(e ast.Expr) ast.Expr {
 	case *ast.AttrGetExpr:
 		x.Object, x.Key = lo.object(x.Object), lo.expr(x.Key)
 	case *ast.TableExpr:
+		if e := lo.extended(x); e != nil {
+			return e
+		}
 		lo.table(x)
 	case *ast.FuncCallExpr:
 		return lo.funcCall(x)

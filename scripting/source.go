@@ -119,9 +119,6 @@ func (s *Script) chunk() string {
 	return scriptChunk
 }
 
-// maxFunctionCode is how many instructions a function may have: jumps reach no further.
-const maxFunctionCode = 1<<17 - 1
-
 // compileSource parses, rewrites and compiles one chunk for the virtual machine.
 func (e *Engine) compileSource(src, chunk string) (proto *lua.FunctionProto, argsEscape bool, err error) {
 	tree, err := e.parseSource(src, chunk)
@@ -156,6 +153,10 @@ func (e *Engine) compileTree(tree chunkTree, chunk string, script bool) (proto *
 	if lo.work > maxCompileWork {
 		return nil, false, fmt.Errorf("%s:1: %s", chunk, tooComplex)
 	}
+	size := codeSize{kinds: tree.kinds}
+	if err := size.check(tree.stmts, chunk); err != nil {
+		return nil, false, err
+	}
 	proto, err = lua.Compile(tree.stmts, chunk)
 	if err != nil {
 		line := 1
@@ -164,6 +165,10 @@ func (e *Engine) compileTree(tree chunkTree, chunk string, script bool) (proto *
 		}
 		return nil, false, fmt.Errorf("%s:%d: function or expression too complex", chunk, line)
 	}
+	if err := size.compiled(proto); err != nil {
+		return nil, false, err
+	}
+	mendConstructors(proto)
 	// gopher-lua would build a table "arg" at every start.
 	proto.IsVarArg = lua.VarArgIsVarArg
 	sites := make([]*lua.LFunction, len(lo.sites))
@@ -178,9 +183,6 @@ func (e *Engine) compileTree(tree chunkTree, chunk string, script bool) (proto *
 
 // link puts the host functions in the place of their stand-in constants.
 func (e *Engine) link(proto *lua.FunctionProto, sites []*lua.LFunction) error {
-	if len(proto.Code) > maxFunctionCode {
-		return fmt.Errorf("control structure too long")
-	}
 	for i, c := range proto.Constants {
 		s, ok := c.(lua.LString)
 		if !ok || !strings.HasPrefix(string(s), e.token) {

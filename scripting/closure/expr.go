@@ -392,13 +392,13 @@ func (c *compiler) table(x *ast.TableExpr) expr {
 		stored := 0
 		for i := range items {
 			it := &items[i]
+			if len(m.stack)-base == flush {
+				stored = m.flush(t, base, stored)
+			}
 			if it.key != nil {
 				k := it.key(f)
 				m.store(line, t, k, it.val(f))
 				continue
-			}
-			if len(m.stack)-base == flush {
-				stored = m.flush(t, base, stored)
 			}
 			v := it.val(f)
 			m.stack = append(m.stack, v)
