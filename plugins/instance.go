@@ -289,11 +289,11 @@ func (m *module) run(c *command.Call, cmd *guestCommand) {
 		p = m.end(c, in, b, in.run(c, cmd))
 	}
 	if short {
-		if p != nil {
+		if p != nil && c.Tx.Short() {
 			c.Tx.Promote() // it may wait with its keys in its hand only
 			m.calls.Add(-1)
 		}
-		cmd.hint.Tried(!c.Tx.Clash())
+		cmd.hint.Tried(c.Tx.Short() && !c.Tx.Clash())
 	}
 	if p != nil && !c.Tx.Clash() {
 		m.park(c, p)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/plugins/fuel"
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // workUnit is what a unit of work of a store.Meter is in units of fuel: ten
@@ -27,9 +30,23 @@ func (in *instance) due() bool { return in.hosted >= in.dueAt }
 //
 //go:noinline
 func (in *instance) mayGoOn() {
+	if in.short {
+		in.lengthen()
+	}
 	if t := in.look(); t != nil {
 		panic(t)
 	}
+}
+
+// lengthen spares a client's call that turns out to be long, and has changed nothing
+// yet, to be run again by another instance: its keys are locked where it stands. What
+// calls it, or what it has called, may count on the latches.
+func (in *instance) lengthen() {
+	if in.call.From != command.FromClient || !in.call.Tx.Lengthen() {
+		return
+	}
+	in.short, in.dueAt = false, fuel.Slice
+	in.call.S.Waits() // those before it in its pipeline took no part in what comes
 }
 
 // An instance is the store.Meter of the commands that its guest calls: these

@@ -1,9 +1,12 @@
 package plugins_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/latchkey-proxy/latchkey/plugins"
 	"github.com/latchkey-proxy/latchkey/store"
@@ -56,6 +59,74 @@ func TestShortAsLocked(t *testing.T) {
 	}
 }
 
+// thinking looks at the key k, computes for long, and then counts there; it traps
+// if anybody else has counted meanwhile. H.SOLE replies how many calls its instance
+// has had before it wrote.
+var thinking = guest{
+	commands: []string{"H.COUNT", "H.SOLE"},
+	body: `
+	(i64.store (i32.const 2048) (i64.const 0))
+	(drop (call $incrby_of (i32.const 2056)))
+	(loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100000))))
+	(if (i32.eq (local.get $id) (i32.const 2)) (then ` + calls + `))
+	(drop (call $incrby (i32.const 0) (i32.const 1) (i64.const 1) (i32.const 2048)))
+	(if (i64.ne (i64.load (i32.const 2048)) (i64.add (i64.const 1) (i64.load (i32.const 2056)))) (then unreachable))
+	(call $reply_int (i64.load (i32.const 2048)))`,
+	// The number at k, of up to eight digits, into memory.
+	funcs: `(func $incrby_of (param $out i32) (result i32)
+		(local $n i32) (local $j i32) (local $v i64)
+		(local.set $n (call $get (i32.const 0) (i32.const 1) (i32.const 2064) (i32.const 8)))
+		(block $done (loop $digit
+			(br_if $done (i32.ge_s (local.get $j) (local.get $n)))
+			(local.set $v (i64.add (i64.mul (local.get $v) (i64.const 10)) (i64.sub (i64.load8_u (i32.add (i32.const 2064) (local.get $j))) (i64.const 48))))
+			(local.set $j (i32.add (local.get $j) (i32.const 1)))
+			(br $digit)))
+		(i64.store (local.get $out) (local.get $v))
+		(local.get $n))`,
+	limits: map[string]int{"instances": 2},
+}
+
+// TestLengthened: a call that turns out to be long before it has written anything
+// goes on where it stands, with its instance, and nobody comes between.
+func TestLengthened(t *testing.T) {
+	b := newBench(t, plugins.Options{MaxTime: time.Minute})
+	b.want("+OK", "MODULE", "LOAD", thinking.build(t))
+	for n := 1; n <= 5; n++ {
+		b.want(fmt.Sprintf(":%d", n), "H.SOLE", "k")
+	}
+	c := &b.eng.Store.Counter
+	if c.Lengthened.Load() == 0 || c.Promotions.Load() != 0 {
+		t.Errorf("%d calls were lengthened and %d promoted, want some and 0", c.Lengthened.Load(), c.Promotions.Load())
+	}
+	const callers, rounds = 4, 100
+	var all sync.WaitGroup
+	for range callers {
+		o := b.another(t)
+		all.Go(func() {
+			for range rounds {
+				if got := o.do("H.COUNT", "k"); !strings.HasPrefix(got, ":") {
+					t.Errorf("H.COUNT replied %q", got)
+				}
+				o.do("H.CALLS") // which has the next try be one under latches
+			}
+		})
+	}
+	all.Wait()
+	b.want(fmt.Sprintf("$3\r\n%d", callers*rounds), "GET", "k")
+	if m := b.host.List()[0]; m.Traps != 0 {
+		t.Errorf("%d traps, want none", m.Traps)
+	}
+	// In EXEC and in a script, which may count on the latches, it is promoted.
+	addEval(t, b)
+	promoted := c.Promotions.Load()
+	for range 3 {
+		b.want(fmt.Sprintf(":%d", callers*rounds+1), "EVAL", "local n = redis.call('h.count', KEYS[1]) redis.call('set', KEYS[1], '400') return n", "1", "k")
+	}
+	if c.Promotions.Load() == promoted {
+		t.Error("no script was promoted that calls what is long")
+	}
+}
+
 // A command that is always too long is not tried for ever.
 func TestLengthyIsNotTried(t *testing.T) {
 	b := newBenchOn(t, plugins.Options{}, store.Options{Allowance: func() int64 { return 1 }})
@@ -63,12 +134,13 @@ func TestLengthyIsNotTried(t *testing.T) {
 	for range 130 {
 		b.want(":1", "H.RUN", "k")
 	}
-	if n := b.eng.Store.Counter.Promotions.Load(); n < 2 || n > 5 {
-		t.Errorf("of 130 calls %d were promoted, want 2 at first, and one in 64 after", n)
+	c := &b.eng.Store.Counter
+	if n := c.Promotions.Load() + c.Lengthened.Load(); n < 2 || n > 5 {
+		t.Errorf("of 130 calls %d were promoted or lengthened, want 2 at first, and one in 64 after", n)
 	}
 }
 
-// A guest that is promoted is left in the middle of what it did, its stack and its
+// A guest that is promoted, having written already, is left in the middle of what it did, its stack and its
 // allocator as they were, so its instance goes, which costs a Go guest some
 // milliseconds. That is cheap because it is rare: the allowance is counted in fuel, and
 // neither what the examples do nor what their collectors do comes to it in one call of
@@ -91,8 +163,9 @@ func TestPromotionsAreRare(t *testing.T) {
 		for range calls {
 			b.do(tt.args...)
 		}
-		if n := b.eng.Store.Counter.Promotions.Load(); n > most {
-			t.Errorf("%s: %d of %d calls were promoted, want %d at most", tt.path, n, calls, most)
+		c := &b.eng.Store.Counter
+		if n := c.Promotions.Load() + c.Lengthened.Load(); n > most {
+			t.Errorf("%s: %d of %d calls were promoted or lengthened, want %d at most", tt.path, n, calls, most)
 		}
 	}
 }

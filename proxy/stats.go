@@ -112,7 +112,7 @@ func (s *Server) resetStats() {
 		&st.connections, &st.rejected, &st.netIn, &st.reads, &st.netOut, &st.writes, &st.queryLimit, &st.outputLimit,
 		&st.errorReplies, &st.expireMicros, &st.expireCapped,
 		&s.store.Counter.Hits, &s.store.Counter.Misses, &s.store.Counter.Expired,
-		&s.store.Counter.Rollbacks, &s.store.Counter.Reruns, &s.store.Counter.Promotions, &s.store.Counter.LockWaits,
+		&s.store.Counter.Rollbacks, &s.store.Counter.Reruns, &s.store.Counter.Promotions, &s.store.Counter.Lengthened, &s.store.Counter.LockWaits,
 	} {
 		n.Store(0)
 	}

@@ -75,6 +75,7 @@ type Counters struct {
 	Rollbacks      atomic.Int64 // transactions undone
 	Reruns         atomic.Int64 // transactions run again because of undeclared keys
 	Promotions     atomic.Int64 // short transactions run again with key locks
+	Lengthened     atomic.Int64 // short transactions that took key locks where they stood
 	LockWaits      atomic.Int64 // times a transaction stood in a key's queue
 	LockWaiting    atomic.Int64 // transactions that stand in a queue now
 	BlockedClients atomic.Int64 // blocked commands now

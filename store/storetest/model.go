@@ -135,6 +135,12 @@ func (m *machine) transaction(*rapid.T) {
 		}
 	}
 	m.work, m.now = m.model.clone(), tx.Now()
+	if way == 1 && m.draw(3, "lengthen") == 0 {
+		if !tx.Lengthen() {
+			m.Fatal("a short transaction that has changed nothing cannot be lengthened")
+		}
+		way = 2
+	}
 	if way == 1 && m.draw(3, "promote") == 0 {
 		m.steps(2)
 		if err := tx.Promote(); err != store.ErrConflict {

@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"fmt"
+	"runtime"
 	"testing/synctest"
+	"time"
 
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -16,6 +18,8 @@ var reachTests = []test{
 	{name: "a short transaction that wants another key is locked", run: testPromotedByReach},
 	{name: "one that is promoted stands in the queue", run: testPromotedQueues},
 	{name: "a short transaction may run again alone", run: testPromotedAlone},
+	{name: "a short transaction may be lengthened where it stands", run: testLengthened},
+	{name: "not one that has changed something, nor behind one that wants to be alone", run: testNotLengthened},
 }
 
 func testReachFree(f *fixture) {
@@ -220,4 +224,102 @@ func testPromotedAlone(f *fixture) {
 	tx.FlushDB(0)
 	f.commit(tx)
 	f.want("k", absent)
+}
+
+// A short transaction that was lengthened holds its keys, others of their shards are
+// free, and it is undone and committed as a locked one.
+func testLengthened(f *fixture) {
+	f.set("k", "old")
+	f.setTTL("gone", "soon", store.ExpireAt(start+1))
+	f.clock.Advance(time.Millisecond)
+	records := len(f.records())
+	tx := f.latch("k", "new", "gone")
+	seen := at(tx, "k").Str()
+	if at(tx, "gone").Exists() {
+		f.Error("an expired key is seen")
+	}
+	if !tx.Lengthen() || tx.Short() || tx.Clash() {
+		f.Fatalf("a short transaction was not lengthened: short %v, clash %v", tx.Short(), tx.Clash())
+	}
+	for _, k := range []string{"k", "new", "gone"} {
+		if _, ok := f.tryLatch(k); ok {
+			f.Errorf("a short transaction got %s of one that was lengthened", k)
+		}
+	}
+	other := f.s.NewTx()
+	locked := make(chan error, 1)
+	go func() { locked <- lockIn(other, nil, "k") }()
+	f.waits("lock", locked)
+	f.wantErr("Reach of another key", tx.Reach(0, []byte("other")), nil)
+	f.set("elsewhere", "x")
+	sp := tx.Savepoint()
+	at(tx, "k").SetString([]byte("undone"), store.NoTTL)
+	tx.RollbackTo(sp)
+	if got := show(at(tx, "k")); got != "old" || string(seen) != "old" {
+		f.Errorf("after a savepoint k is %q, and what was read before %q; want old", got, seen)
+	}
+	at(tx, "k").Append([]byte("+"))
+	at(tx, "new").SetString([]byte("n"), store.ExpireIn(5))
+	at(tx, "other").SetString([]byte("o"), store.NoTTL)
+	if string(seen) != "old" {
+		f.Errorf("what was read before is %q now, want old", seen)
+	}
+	f.clock.Advance(time.Second)
+	f.commit(tx)
+	f.wantErr("lock", f.ended("lock", locked), nil)
+	if got := show(at(other, "k")); got != "old+" {
+		f.Errorf("the next sees %q, want old+", got)
+	}
+	other.Rollback()
+	f.want("new", "n")
+	f.want("other", "o")
+	if c := &f.s.Counter; c.Lengthened.Load() != 1 || c.Promotions.Load() != 0 || c.Reruns.Load() != 0 {
+		f.Errorf("%d lengthened, %d promotions, %d reruns; want 1, 0 and 0", c.Lengthened.Load(), c.Promotions.Load(), c.Reruns.Load())
+	}
+	equal(f, "records", f.records()[records:], []string{
+		"SET elsewhere x", fmt.Sprintf("APPEND k + | SET new n PXAT %d | SET other o", start+1+1000+5),
+	})
+	tx = f.latch("k")
+	tx.Lengthen()
+	at(tx, "k").Delete()
+	tx.Rollback()
+	f.want("k", "old+")
+	tx = f.alone() // and the gate has not lost count
+	tx.Rollback()
+}
+
+func testNotLengthened(f *fixture) {
+	f.set("k", "old")
+	for name, change := range map[string]func(tx *store.Tx){
+		"a value":  func(tx *store.Tx) { at(tx, "k").SetString([]byte("new"), store.NoTTL) },
+		"a signal": func(tx *store.Tx) { at(tx, "k").Signal() },
+		"an event": func(tx *store.Tx) { tx.Emit(store.Event{Kind: store.EventPublish, Channel: []byte("c")}) },
+		"a clash":  func(tx *store.Tx) { tx.Promote() },
+	} {
+		tx := f.latch("k")
+		change(tx)
+		if tx.Lengthen() || !tx.Short() {
+			f.Errorf("a transaction with %s was lengthened", name)
+		}
+		tx.Rollback()
+	}
+	// One that wants to be alone has closed the gate and passes through the latches.
+	tx, alone := f.latch("k"), f.s.NewTx()
+	alone.Begin()
+	acquired := make(chan error, 1)
+	go func() { acquired <- alone.AcquireAll(nil) }()
+	for open := true; open; runtime.Gosched() {
+		probe := f.s.NewTx()
+		probe.Begin()
+		probe.AcquireNone()
+		open = probe.Lengthen()
+		probe.Rollback()
+	}
+	if tx.Lengthen() {
+		f.Error("a transaction was lengthened behind a closed gate")
+	}
+	f.wantErr("Promote", tx.Promote(), store.ErrConflict)
+	tx.Rollback()
+	f.wantErr("AcquireAll", f.ended("AcquireAll", acquired), nil)
+	alone.Rollback()
 }
