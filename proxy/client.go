@@ -471,6 +471,9 @@ func (c *client) snapshot(args [][]byte) {
 	sn.watching = c.watcher.Len()
 	sn.noTouch = c.sess.NoTouch
 	sn.qbuf = c.r.Unread()
+	if args != nil {
+		sn.qbuf += c.r.Running()
+	}
 	sn.qbufFree = max(0, c.r.QueryMemory()-sn.qbuf)
 	sn.rbs = c.w.Cap()
 	c.lastCmd = c.lastSpec

@@ -110,8 +110,16 @@ func pubsubCommands() []*command.Spec {
 
 func subscribe(c *command.Call)   { asClient(c).subscribe(c, "subscribe") }
 func psubscribe(c *command.Call)  { asClient(c).subscribe(c, "psubscribe") }
-func ssubscribe(c *command.Call)  { asClient(c).subscribe(c, "ssubscribe") }
 func unsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "unsubscribe") }
+
+// ssubscribe is refused within EXEC, where the older two are let through, as in Redis.
+func ssubscribe(c *command.Call) {
+	if c.S.InMulti {
+		c.Err("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
+		return
+	}
+	asClient(c).subscribe(c, "ssubscribe")
+}
 
 func punsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "punsubscribe") }
 func sunsubscribe(c *command.Call) { asClient(c).unsubscribe(c, "sunsubscribe") }

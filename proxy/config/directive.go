@@ -61,6 +61,7 @@ type Directive struct {
 	Default string   // as CONFIG GET prints it
 	Min     int64    // least value of a number; below zero it bounds the percentage of MemoryOrPercent
 	Max     int64    // greatest value of a number
+	Huge    bool     // sizes from 2^63 up to 2^64-1 are accepted too, and count as the largest int64
 	Enum    []string // the choices, in the order in which an error lists them
 	Summary string   // what it does here, with units
 

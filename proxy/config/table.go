@@ -351,7 +351,7 @@ func memoryDirectives() []Directive {
 	const g = groupMemory
 	return []Directive{
 		{
-			Name: "maxmemory", Group: g, Kind: Memory, Default: "0", Min: 0, Max: maxInt64, Mutable: true,
+			Name: "maxmemory", Group: g, Kind: Memory, Default: "0", Min: 0, Max: maxInt64, Huge: true, Mutable: true,
 			Summary: "Bytes that keys and values may take, by latchkey's own accounting. Above it commands that may grow the keyspace answer -OOM, all others go on; 0 is no limit.",
 		},
 		{

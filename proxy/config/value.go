@@ -95,6 +95,11 @@ func (d *Directive) checked(v *value, words []string) (*value, error) {
 }
 
 func (d *Directive) parseNumber(s string) (*value, error) {
+	if d.Huge {
+		if n, err := strconv.ParseUint(s, 10, 64); err == nil && n > maxInt64 {
+			return &value{text: strconv.FormatUint(n, 10), num: maxInt64}, nil
+		}
+	}
 	n, err := d.number(s)
 	if err != nil {
 		return nil, err

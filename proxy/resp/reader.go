@@ -322,6 +322,10 @@ func (r *Reader) Unread() int {
 	return n
 }
 
+// Running returns how many bytes the command takes that Next returned last;
+// Redis counts them into qbuf while the command runs.
+func (r *Reader) Running() int { return len(r.cmds[r.cur].raw) }
+
 // Release drops all memory and tells [Limits.Grow] so. Views end; the Reader
 // returns nothing but io.ErrClosedPipe from now on.
 func (r *Reader) Release() {

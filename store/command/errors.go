@@ -92,10 +92,12 @@ func clip(b []byte, n int) string {
 	return s
 }
 
-// oneLine keeps what a client sent from breaking the reply's line.
+// oneLine keeps what a client sent from breaking the reply's line. Ends of lines
+// at its end are dropped, those within become blanks, as in Redis.
 func oneLine(s string) string {
 	if !strings.ContainsAny(s, "\r\n") {
 		return s
 	}
+	s = strings.TrimRight(s, "\r\n")
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 }
