@@ -34,7 +34,7 @@ func (s *split) Read(b []byte) (int, error) {
 }
 
 // FuzzReader checks that commands and verdict do not depend on how the bytes
-// arrive, on Buffered or on ReadAhead, and that memory stays within its bound.
+// arrive, on Buffered, Ahead or ReadAhead, and that memory stays within its bound.
 func FuzzReader(f *testing.F) {
 	for _, v := range verdicts {
 		if len(v.in) < 1000 {
@@ -77,6 +77,13 @@ func FuzzReader(f *testing.F) {
 			}
 			if len(cuts) > 0 && cuts[i%len(cuts)]%3 == 1 {
 				r.ReadAhead()
+			}
+			if len(cuts) > 0 && cuts[i%len(cuts)]%2 == 1 {
+				for j, name := range r.Ahead(0, make([][]byte, 0, 1+cuts[i%len(cuts)]%8)) {
+					if i+1+j >= len(commands) || string(name) != commands[i+1+j][0] {
+						t.Fatalf("%q split by %v: after command %d Ahead saw %q, whole it is %s", in, cuts, i, name, want)
+					}
+				}
 			}
 			if len(cuts) > 0 && cuts[i%len(cuts)]%2 == 1 {
 				r.Buffered()

@@ -56,6 +56,28 @@ type Limits struct {
 	Grow func(delta int) error
 }
 
+// cuts are the most arguments, bytes of an argument and bytes altogether of a
+// command that can be cut into a table of this size.
+func (lim *Limits) cuts(table int) (args, bulk, query int) {
+	args, bulk = table, lim.MaxBulk
+	if bulk <= 0 {
+		bulk = DefaultMaxBulk
+	}
+	if !lim.Authenticated {
+		args, bulk = min(args, unauthenticatedArgs), min(bulk, unauthenticatedBulk)
+	}
+	if lim.MaxMultibulk > 0 {
+		args = min(args, lim.MaxMultibulk)
+	}
+	// A command this short is within client-query-buffer-limit, which is at
+	// least 1 MiB in Redis; a smaller one is looked at in parseSlow.
+	query = lim.MaxQuery
+	if query <= 0 {
+		query = DefaultMaxQuery
+	}
+	return args, bulk, query
+}
+
 func orDefault(limit, def int) int {
 	if limit <= 0 {
 		return def

@@ -43,24 +43,34 @@ func cut(buf []byte, table [][]byte, maxArgs, maxBulk int) (count, n int) {
 		if i+6 > len(buf) || buf[i] != '$' {
 			return 0, 0
 		}
-		d := buf[i+1] - '0'
-		if d >= noDigit {
+		first, second := buf[i+1]-'0', buf[i+2]
+		if first >= noDigit {
 			return 0, 0
 		}
-		length := int(d)
-		i += 2
-		for buf[i] != '\r' {
-			d := buf[i] - '0'
-			if d >= noDigit || length == 0 {
-				return 0, 0
+		length := int(first)
+		switch { // of one digit, of two, of more: of the last there are few
+		case second == '\r':
+			i += 4
+		case length == 0 || second-'0' >= noDigit:
+			return 0, 0
+		case buf[i+3] == '\r':
+			length = length*10 + int(second-'0')
+			i += 5
+		default:
+			length = length*10 + int(second-'0')
+			for i += 3; buf[i] != '\r'; {
+				d := buf[i] - '0'
+				if d >= noDigit {
+					return 0, 0
+				}
+				length = length*10 + int(d)
+				i++
+				if length > maxBulk || i == len(buf) {
+					return 0, 0
+				}
 			}
-			length = length*10 + int(d)
-			i++
-			if length > maxBulk || i == len(buf) {
-				return 0, 0
-			}
+			i += 2
 		}
-		i += 2
 		if length > maxBulk || len(buf)-i < length+2 {
 			return 0, 0
 		}

@@ -28,6 +28,8 @@ type Reader struct {
 	cmds    [2]frame
 	cur     int
 	pending bool // cmds[1-cur] is to be returned next
+	// ahead, if there is one, are commands at the start of the unread bytes.
+	ahead *ahead
 }
 
 // frame is one whole command: views into the read buffer.
@@ -82,6 +84,10 @@ func (r *Reader) Next() (args [][]byte, raw []byte, err error) {
 		return f.args, f.raw, nil
 	}
 	f := &r.cmds[r.cur]
+	if a := r.ahead; a.more() && len(f.table) >= aheadArgs && a.judged == r.lim.bounds() {
+		a.next(f, &r.b)
+		return f.args, f.raw, nil
+	}
 	if r.parse(f) {
 		return f.args, f.raw, nil
 	}
@@ -117,7 +123,7 @@ func (r *Reader) nextSlow(f *frame) ([][]byte, []byte, error) {
 // replies when it is false. It leaves the views of the last Next alone; the
 // limits are those found now.
 func (r *Reader) Buffered() bool {
-	if r.pending || r.err != nil {
+	if r.pending || r.err != nil || r.ahead.more() {
 		return true
 	}
 	if r.parse(&r.cmds[1-r.cur]) {
@@ -130,25 +136,17 @@ func (r *Reader) Buffered() bool {
 // parse cuts one command from the unread bytes. If it returns false, either
 // r.err is set or more bytes are needed.
 func (r *Reader) parse(f *frame) bool {
+	if r.ahead != nil {
+		r.ahead.forget()
+	}
 	buf := r.b.unread()
 	if len(buf) == 0 || r.err != nil {
 		return false
 	}
 	if buf[0] == '*' && r.scan == (scan{}) {
-		maxArgs, maxBulk := len(f.table), r.lim.MaxBulk
-		if maxBulk <= 0 {
-			maxBulk = DefaultMaxBulk
-		}
-		if !r.lim.Authenticated {
-			maxArgs, maxBulk = min(maxArgs, unauthenticatedArgs), min(maxBulk, unauthenticatedBulk)
-		}
-		if r.lim.MaxMultibulk > 0 {
-			maxArgs = min(maxArgs, r.lim.MaxMultibulk)
-		}
+		maxArgs, maxBulk, maxQuery := r.lim.cuts(len(f.table))
 		count, n := cut(buf, f.table, maxArgs, maxBulk)
-		// A frame this short is within client-query-buffer-limit, which is at
-		// least 1 MiB in Redis; a smaller one is looked at in parseSlow.
-		if n > 0 && (r.lim.MaxQuery <= 0 && n <= DefaultMaxQuery || n <= r.lim.MaxQuery) {
+		if n > 0 && n <= maxQuery {
 			f.args = f.table[:count]
 			f.raw = buf[:n:n]
 			r.b.r += n
@@ -333,6 +331,7 @@ func (r *Reader) Release() {
 	r.b.release()
 	r.cmds = [2]frame{}
 	r.pending = false
+	r.ahead = nil
 	r.scan = scan{}
 	if r.err == nil {
 		r.err = io.ErrClosedPipe

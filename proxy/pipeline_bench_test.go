@@ -1,0 +1,78 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+
+	"github.com/latchkey-proxy/latchkey/proxy/netloop"
+)
+
+// pipelineDepth is how many commands come with one read.
+const pipelineDepth = 16
+
+// A client's way through the server but for the network: sixteen commands are
+// read at once, run and answered at once.
+func BenchmarkPipeline(b *testing.B) {
+	for _, bm := range []struct {
+		name, line string // line's argument is the key
+	}{
+		{"setnx", "*3\r\n$5\r\nSETNX\r\n$16\r\n%s\r\n$8\r\nvvvvvvvv\r\n"},
+		{"getset", "*3\r\n$6\r\nGETSET\r\n$16\r\n%s\r\n$8\r\nvvvvvvvv\r\n"},
+		{"get", "*2\r\n$3\r\nGET\r\n$16\r\n%s\r\n"},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			const keys = 100_000
+			s := startServer(b)
+			conn := &pipelineConn{}
+			c := newClient(s, conn)
+			defer c.close()
+			batches := func(line string, key func(i int) int) [][]byte {
+				sent := make([][]byte, keys/pipelineDepth)
+				for i := range keys {
+					sent[i/pipelineDepth] = fmt.Appendf(sent[i/pipelineDepth], line, fmt.Sprintf("key:%012d", key(i)))
+				}
+				return sent
+			}
+			turns := func(n int) {
+				for range n {
+					if c.Turn() != netloop.Answered || c.Answer() != netloop.Idle {
+						b.Fatal("the connection has ended")
+					}
+				}
+			}
+			conn.sent = batches("*3\r\n$3\r\nSET\r\n$16\r\n%s\r\n$8\r\nwwwwwwww\r\n", func(i int) int { return i })
+			turns(len(conn.sent))
+			order := rand.New(rand.NewPCG(1, 2)).Perm(keys)
+			conn.sent = batches(bm.line, func(i int) int { return order[i] })
+			b.ReportAllocs()
+			b.ResetTimer()
+			turns((b.N + pipelineDepth - 1) / pipelineDepth)
+		})
+	}
+}
+
+// pipelineConn is a connection on which a client sends without end, a batch for
+// each Read, and throws the replies away.
+type pipelineConn struct {
+	net.Conn
+	sent [][]byte
+	at   int
+}
+
+func (c *pipelineConn) Read(p []byte) (int, error) {
+	batch := c.sent[c.at%len(c.sent)]
+	c.at++
+	if len(p) < len(batch) {
+		return 0, io.ErrShortBuffer
+	}
+	return copy(p, batch), nil
+}
+
+func (c *pipelineConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *pipelineConn) Close() error                { return nil }
+func (c *pipelineConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+func (c *pipelineConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
