@@ -34,53 +34,90 @@ func (k Kind) String() string {
 // entry is one key with its value. Once installed in a shard it is changed only
 // by a transaction that holds the shard's latch; locked transactions change a
 // copy and install that. Its key never changes.
+//
+// It is two cache lines long: what tells whether the key is there lies in the
+// first.
 type entry struct {
+	key    string
+	expire int64          // Unix ms, 0: none
+	room   [roomSize]byte // the bytes of key, when they fit; behind them those of str, when they fit too
 	value
-	key string
 	vol int32 // place in the shard's volatile list, -1: not in it
 	db  int32 // physical database
-
-	short [shortKey]byte // the bytes of key, when they fit
 }
 
-// value is what a transaction changes of an entry, and undoes.
+// value is what a transaction changes of an entry, and undoes, beside its expiry
+// and the bytes that are in the entry.
 type value struct {
 	str    []byte     // of a String; its bytes up to len are views of handlers
 	coll   collection // of any other kind, changed in place
-	expire int64      // Unix ms, 0: none
 	access uint32     // coarse clock of the last access, in seconds
 	kind   Kind
 	raw    bool // was changed in place: OBJECT ENCODING answers raw
 	text   bool // was made as text: OBJECT ENCODING does not answer int
 }
 
-// shortKey is the length up to which a key stands within its entry, so that
-// comparing it costs no further cache miss.
-const shortKey = 32
+// roomSize is how many bytes of a key and its value an entry has room for, so
+// that to compare the one and to read the other costs no further cache miss.
+const roomSize = 48
 
 // newEntry returns an entry for a copy of name, not yet in any database.
 func newEntry(name []byte) *entry {
 	e := &entry{vol: -1}
-	if len(name) > 0 && len(name) <= shortKey {
-		copy(e.short[:], name)
-		e.key = unsafe.String(&e.short[0], len(name))
+	if len(name) > 0 && len(name) <= roomSize {
+		copy(e.room[:], name)
+		e.key = unsafe.String(&e.room[0], len(name))
 	} else {
 		e.key = string(name)
 	}
 	return e
 }
 
+// spare is the room that the key leaves.
+func (e *entry) spare() []byte {
+	if len(e.key) > roomSize {
+		return e.room[:]
+	}
+	return e.room[len(e.key):]
+}
+
+// hold makes str a copy of v in the entry's room, if it fits.
+func (e *entry) hold(v []byte) bool {
+	spare := e.spare()
+	if len(v) > len(spare) {
+		return false
+	}
+	e.str = spare[:copy(spare, v)]
+	return true
+}
+
+// settle moves a value that fits into the room there, if it is not yet. Nothing
+// may view it any more: neither handlers nor effects.
+func (e *entry) settle() {
+	if e.kind == String && !e.holds() {
+		e.hold(e.str)
+	}
+}
+
+// holds tells whether the bytes of str are in the entry's room.
+func (e *entry) holds() bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(e.str)))-uintptr(unsafe.Pointer(&e.room)) < roomSize
+}
+
 // What an entry costs beside its bytes: the struct, its slots in the index and
 // the headers of its allocations.
 const (
-	entryOverhead = 112 + 24
+	entryOverhead = 128 + 24
 	volSlot       = 8
 )
 
 // size is what the entry counts for maxmemory, in bytes.
 func (e *entry) size() int64 {
-	n := int64(entryOverhead) + allocSize(cap(e.str))
-	if len(e.key) > shortKey {
+	n := int64(entryOverhead)
+	if !e.holds() {
+		n += allocSize(cap(e.str))
+	}
+	if len(e.key) > roomSize {
 		n += allocSize(len(e.key))
 	}
 	if e.expire != 0 {
@@ -111,9 +148,12 @@ func allocSize(n int) int64 {
 // neither without a latch: where e stands in the volatile list changes with
 // other keys of its shard.
 func (e *entry) clone() *entry {
-	c := &entry{value: e.value, key: e.key, vol: -1, db: e.db, short: e.short}
-	if len(c.key) > 0 && len(c.key) <= shortKey {
-		c.key = unsafe.String(&c.short[0], len(c.key))
+	c := &entry{key: e.key, expire: e.expire, room: e.room, value: e.value, vol: -1, db: e.db}
+	if len(c.key) > 0 && len(c.key) <= roomSize {
+		c.key = unsafe.String(&c.room[0], len(c.key))
+	}
+	if e.holds() {
+		c.str = c.spare()[:len(e.str)]
 	}
 	return c
 }

@@ -69,10 +69,17 @@ func (k *Key) judge() {
 
 // see returns the entry as the transaction sees it.
 func (k *Key) see() *entry {
-	if k.e != nil && k.e.expire != 0 && k.e == k.base && !k.changed && k.e.expire <= k.tx.Now() {
-		k.expired, k.e = true, nil
+	if k.e != nil && k.e.expire != 0 {
+		k.lapse()
 	}
 	return k.e
+}
+
+// lapse is see of a key that has an expiry.
+func (k *Key) lapse() {
+	if k.e == k.base && !k.changed && k.e.expire <= k.tx.Now() {
+		k.expired, k.e = true, nil
+	}
 }
 
 // install puts the change into the shard. Under the latch.
@@ -98,6 +105,7 @@ func (k *Key) install() {
 		if k.e.expire != 0 {
 			volatile++
 		}
+		k.e.settle()
 		bytes += k.e.size()
 		entries++
 		sh.put(k.hash, k.e, base)
@@ -119,9 +127,12 @@ func (k *Key) save() {
 	}
 	tx.undo = append(tx.undo, undo{k: k, e: k.e, changed: k.changed, owned: k.owned, private: k.private, signal: k.signal, rel: k.rel, saved: k.saved})
 	// A locked transaction never writes to an entry that is not its own.
-	if k.e != nil && (k.owned || tx.mode == short) {
+	if e := k.e; e != nil && (k.owned || tx.mode == short) {
 		u := &tx.undo[len(tx.undo)-1]
-		u.val, u.restore = k.e.value, true
+		u.val, u.expire, u.restore = e.value, e.expire, true
+		if e.holds() {
+			u.room = e.room
+		}
 	}
 	k.saved = tx.epoch + 1
 }
@@ -276,26 +287,46 @@ func ExpireIn(milli int64) TTL { return TTL{at: milli, rel: true} }
 
 // SetString sets the key to a copy of v, whatever it was before.
 func (k *Key) SetString(v []byte, ttl TTL) {
-	k.SetStringOwned(append(make([]byte, 0, len(v)), v...), ttl)
+	if e, fresh := k.renew(); !fresh || !e.hold(v) {
+		e.str = append(make([]byte, 0, len(v)), v...)
+	}
+	k.setString(ttl)
 }
 
 // SetStringOwned sets the key to v itself, which the store owns from then on.
 func (k *Key) SetStringOwned(v []byte, ttl TTL) {
-	k.begin()
-	var e *entry
-	if k.e != nil && (k.owned || k.tx.mode == short) {
-		e = k.e
-		k.owned = true
-	} else if k.e != nil {
-		e = k.e.clone()
-		k.e, k.owned = e, true
-	} else {
-		e = k.create()
+	if e, fresh := k.renew(); !fresh || !e.hold(v) {
+		e.str = v
 	}
-	e.kind, e.str, e.coll, e.raw, e.text = String, v, nil, false, false
+	k.setString(ttl)
+}
+
+// renew prepares the entry for another value. It is fresh unless the transaction
+// has written to it: then effects tell of the bytes in its room.
+func (k *Key) renew() (e *entry, fresh bool) {
+	fresh = !k.changed
+	k.begin()
+	switch {
+	case k.e == nil:
+		return k.create(), true
+	case k.owned || k.tx.mode == short:
+	default:
+		k.e = k.e.clone()
+	}
+	k.owned = true
+	return k.e, fresh
+}
+
+// setString is what is left to do when the entry has its bytes.
+func (k *Key) setString(ttl TTL) {
+	e := k.e
+	e.kind, e.raw, e.text = String, false, false
+	if e.coll != nil {
+		e.coll = nil
+	}
 	k.private = true
 	e.access = k.tx.s.second.Load()
-	eff := Effect{Op: OpSet, DB: k.logical, Key: k.name, Value: v}
+	eff := Effect{Op: OpSet, DB: k.logical, Key: k.name, Value: e.str}
 	switch {
 	case ttl.keep:
 		eff.At, eff.rel = e.expire, k.rel
@@ -408,8 +439,8 @@ func (k *Key) told(part []byte) []byte {
 
 // saveBytes makes an undo record of bytes that are about to be overwritten.
 func (k *Key) saveBytes(at []byte) {
-	k.tx.weigh(len(at) + int(unsafe.Sizeof(undo{})))
-	k.tx.undo = append(k.tx.undo, undo{k: k, at: at, old: append(make([]byte, 0, len(at)), at...)})
+	k.tx.weigh(len(at) + int(unsafe.Sizeof(undo{})+unsafe.Sizeof(otherUndo{})))
+	k.tx.undo = append(k.tx.undo, undo{k: k, other: &otherUndo{at: at, old: append(make([]byte, 0, len(at)), at...)}})
 }
 
 // create makes an empty String of an absent key.
@@ -503,8 +534,8 @@ func (k *Key) CopyTo(dst *Key) {
 }
 
 // MoveTo makes dst what k is: value, expiry and encoding, and deletes k, which
-// must exist and be another key. No bytes are copied: what undo restores in k
-// are the same bytes, and changes of them in place are undone before.
+// must exist and be another key. Only bytes in the entry are copied: what undo
+// restores in k are the same bytes, and changes of them in place are undone before.
 func (k *Key) MoveTo(dst *Key) {
 	e := k.see()
 	ttl := TTL{at: e.expire}
@@ -513,11 +544,15 @@ func (k *Key) MoveTo(dst *Key) {
 	}
 	kind, coll, str, raw, text := e.kind, e.coll, e.str, e.raw, e.text
 	k.Delete()
-	if coll != nil {
+	switch {
+	case coll != nil:
 		dst.setCollection(kind, coll, ttl)
 		return
+	case e.holds():
+		dst.SetString(str, ttl)
+	default:
+		dst.SetStringOwned(str, ttl)
 	}
-	dst.SetStringOwned(str, ttl)
 	dst.e.raw, dst.e.text = raw, text
 }
 

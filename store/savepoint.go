@@ -28,7 +28,7 @@ func (tx *Tx) Release(sp Savepoint) {
 	keep := tx.undo[:sp.undo]
 	for i := sp.undo; i < len(tx.undo); i++ {
 		u := &tx.undo[i]
-		if u.k != nil && u.old == nil {
+		if u.other == nil {
 			u.k.saved = sp.epoch + 1
 			if u.saved == sp.epoch+1 {
 				continue // the outer savepoint has an older record of the key
@@ -66,20 +66,29 @@ func (tx *Tx) undoTo(n, j, b int) {
 	for i := len(tx.undo) - 1; i >= n; i-- {
 		u := &tx.undo[i]
 		switch {
-		case u.whole:
-			tx.undoWhole(u)
-		case u.old != nil:
-			copy(u.at, u.old)
+		case u.other == nil:
+			u.back()
+		case u.other.whole:
+			tx.undoWhole(u.other)
 		default:
-			k := u.k
-			k.e = u.e
-			if u.restore {
-				k.e.value = u.val
-			}
-			k.changed, k.owned, k.private, k.signal = u.changed, u.owned, u.private, u.signal
-			k.rel, k.saved = u.rel, u.saved
+			copy(u.other.at, u.other.old)
 		}
 	}
 	clear(tx.undo[n:])
 	tx.undo = tx.undo[:n]
+}
+
+// back makes the key what it was.
+func (u *undo) back() {
+	k, e := u.k, u.e
+	k.e = e
+	if u.restore {
+		e.value, e.expire = u.val, u.expire
+		if e.holds() {
+			spare := e.spare()
+			copy(spare, u.room[roomSize-len(spare):])
+		}
+	}
+	k.changed, k.owned, k.private, k.signal = u.changed, u.owned, u.private, u.signal
+	k.rel, k.saved = u.rel, u.saved
 }

@@ -81,10 +81,11 @@ func (s *Store) touchBare(phys int, names [][]byte, values bool) (found int) {
 			found++
 		}
 	}
-	prefetch(&at, found, unsafe.Offsetof(entry{}.short))
 	if !values {
+		prefetch(&at, found, 0)
 		return found
 	}
+	prefetch(&at, found, unsafe.Offsetof(entry{}.value))
 	n = 0
 	for i := range found {
 		if value := unsafe.Pointer(unsafe.SliceData((*entry)(at[i]).str)); value != nil {

@@ -90,6 +90,8 @@ type undo struct {
 	k       *Key
 	e       *entry
 	val     value // of e, when restore is set
+	expire  int64
+	room    [roomSize]byte // of e, when val's bytes are in there
 	restore bool
 	changed bool
 	owned   bool
@@ -97,7 +99,11 @@ type undo struct {
 	signal  bool
 	rel     int64
 	saved   uint32
+	other   *otherUndo // nil: it is the above that changed
+}
 
+// otherUndo is the record of a change that is rarer than that of a key's value.
+type otherUndo struct {
 	// A change in place: what the bytes at held, nothing else. They may by now
 	// belong to a value that the key no longer has.
 	at  []byte

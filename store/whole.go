@@ -67,10 +67,10 @@ func (tx *Tx) saveWhole(a, b int) {
 	if tx.mode != alone {
 		panic("store: a change of whole databases in a transaction that is not alone")
 	}
-	tx.undo = append(tx.undo, undo{whole: true, flushed: tx.flushed, dbmap: tx.dbmap, swapA: a, swapB: b})
+	tx.undo = append(tx.undo, undo{other: &otherUndo{whole: true, flushed: tx.flushed, dbmap: tx.dbmap, swapA: a, swapB: b}})
 }
 
-func (tx *Tx) undoWhole(u *undo) {
+func (tx *Tx) undoWhole(u *otherUndo) {
 	tx.flushed, tx.dbmap = u.flushed, u.dbmap
 	if u.swapA >= 0 {
 		tx.renumber(u.swapA, u.swapB)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -371,7 +372,8 @@ func (c *Call) add(n int64) {
 		return
 	}
 	value += n
-	k.SetStringOwned(FormatInt(value), store.KeepTTL)
+	var digits [20]byte
+	k.SetString(strconv.AppendInt(digits[:0], value, 10), store.KeepTTL)
 	c.notifyString(k, "incrby", created)
 	c.Reply.Int(value)
 }

@@ -14,6 +14,7 @@ var effectTests = []test{
 	{name: "what events hold is part of the weight", run: testEventWeight},
 	{name: "each operation is one effect with absolute expiry", run: testEffects},
 	{name: "a transaction's effects are one record, in the order of its changes", run: testRecord},
+	{name: "records of one key tell what was written each time", run: testRecordsOfOneKey},
 	{name: "relative expiry begins at commit", run: testRelativeExpiry},
 	{name: "no expiry overflows", run: testExpirySaturates},
 	{name: "events leave in the order of the log", run: testEventOrder, real: true},
@@ -60,6 +61,29 @@ func testRecord(f *fixture) {
 	at(tx, "a").CopyTo(at(tx, "c"))
 	f.commit(tx)
 	equal(f, "records", f.records(), []string{"SET c 1 | SET a 2 | DEL c | SET b 1 | SET c 2"})
+}
+
+// Each record tells what was written, not what the key became later.
+func testRecordsOfOneKey(f *fixture) {
+	for _, m := range f.modes() {
+		f.set("k", "was")
+		tx := m.begin("k")
+		k := at(tx, "k")
+		for _, v := range []string{"one", "second", "3"} {
+			k.SetString([]byte(v), store.NoTTL)
+		}
+		sp := tx.Savepoint()
+		k.SetString([]byte("undone"), store.NoTTL)
+		tx.RollbackTo(sp)
+		k.Delete()
+		k.SetString([]byte("4th"), store.NoTTL)
+		k.Append([]byte("+"))
+		k.SetString([]byte("last"), store.NoTTL)
+		f.commit(tx)
+		got := f.records()
+		equal(f, m.name+": records", got[len(got)-1:], []string{"SET k one | SET k second | SET k 3 | DEL k | SET k 4th | APPEND k + | SET k last"})
+		f.want("k", "last")
+	}
 }
 
 func testRelativeExpiry(f *fixture) {
