@@ -46,9 +46,12 @@ type client struct {
 	wait  store.Wait
 
 	// The command that was looked up last: pipelines repeat themselves.
+	lastSpec *command.Spec
+	// named is the one that lastName was found to be in a version of the table; nil
+	// if it was none, or has sub-commands.
+	named     *command.Spec
 	lastName  []byte
-	lastSpec  *command.Spec
-	lastTable uint64 // version of the table that it was found in
+	lastTable uint64
 
 	multi    *multi
 	watcher  store.Watcher

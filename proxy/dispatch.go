@@ -34,13 +34,14 @@ func (c *client) execute(args [][]byte, frame []byte) {
 }
 
 func (c *client) dispatch(args [][]byte, frame []byte) {
-	spec := c.lastSpec
-	if spec == nil || len(c.lastName) == 0 || len(spec.Sub) != 0 || spec.Parent() != nil || !bytes.Equal(args[0], c.lastName) || c.lastTable != c.s.engine.Table.Version() {
+	spec := c.named
+	if spec == nil || !bytes.Equal(args[0], c.lastName) || c.lastTable != c.s.engine.Table.Version() {
 		if spec = c.s.engine.Table.Lookup(args[0]); spec != nil && len(spec.Sub) == 0 {
+			c.named = spec
 			c.lastName = append(c.lastName[:0], args[0]...)
 			c.lastTable = c.s.engine.Table.Version()
 		} else {
-			c.lastName = c.lastName[:0]
+			c.named = nil
 		}
 	}
 	if spec == nil {

@@ -73,6 +73,6 @@ func (c *pipelineConn) Read(p []byte) (int, error) {
 
 func (c *pipelineConn) Write(p []byte) (int, error) { return len(p), nil }
 func (c *pipelineConn) Close() error                { return nil }
-func (c *pipelineConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+func (c *pipelineConn) LocalAddr() net.Addr         { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 func (c *pipelineConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

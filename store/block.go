@@ -366,11 +366,12 @@ func (sh *shard) wakeSwapped(before, after []int32) {
 // wakeShort hands a key that has no lock to the first blocked command. Under
 // the latch.
 func (k *Key) wakeShort() {
-	queue := k.sh.blockedOn(k)
-	if queue == nil {
+	if len(k.sh.blocked) == 0 {
 		return
 	}
-	k.sh.handOver(k.sh.addLock(lockHash(k.hash, k.db), k.db, k.name, nil), queue)
+	if queue := k.sh.blockedOn(k); queue != nil {
+		k.sh.handOver(k.sh.addLock(lockHash(k.hash, k.db), k.db, k.name, nil), queue)
+	}
 }
 
 // endHandoff stops the hand-over of all keys of tx: nothing is left to take.

@@ -43,7 +43,7 @@ type Tx struct {
 	keys    []*Key
 	spare   []*Key
 	index   map[uint64]*Key // by lockHash, when there are many keys
-	latched []uint16        // shards whose latches are held, ascending
+	latched []uint16        // shards whose latches are held, ascending, if there are several keys
 
 	undo      []undo
 	journal   []change // of collections, undone apart from the keys

@@ -6,24 +6,34 @@ import (
 	"time"
 )
 
+// BeginOne is Begin, Add and AcquireFast of a transaction with one key, in fewer
+// steps. When it returns false the key is staged, and Acquire must be used.
+func (tx *Tx) BeginOne(db int, name []byte) bool {
+	tx.Begin()
+	return tx.acquireOne(tx.stage(tx.physical(db), db, tx.s.hash(name), name))
+}
+
+// acquireOne is AcquireFast of the only key.
+func (tx *Tx) acquireOne(k *Key) bool {
+	sh := k.sh
+	sh.latch.Lock()
+	if tx.s.gate.closed.Load() || (len(sh.locks) != 0 && sh.findLock(lockHash(k.hash, k.db), k.db, k.name) != nil) || tx.physical(k.logical) != k.db {
+		sh.latch.Unlock()
+		return false
+	}
+	tx.shorten()
+	tx.lsn = max(tx.lsn, sh.lsn)
+	k.load()
+	return true
+}
+
 // AcquireFast takes the latches of all staged keys if none of them is locked.
 // It never waits for another transaction. When it returns false, nothing is
 // held and Acquire must be used. Between it and the end of the transaction the
 // goroutine must not block, nor run for long.
 func (tx *Tx) AcquireFast() bool {
 	if len(tx.keys) == 1 {
-		k := tx.keys[0]
-		sh := k.sh
-		sh.latch.Lock()
-		if tx.s.gate.closed.Load() || (len(sh.locks) != 0 && sh.findLock(lockHash(k.hash, k.db), k.db, k.name) != nil) || tx.physical(k.logical) != k.db {
-			sh.latch.Unlock()
-			return false
-		}
-		tx.shorten()
-		tx.lsn = max(tx.lsn, sh.lsn)
-		tx.latched = append(tx.latched[:0], sh.index)
-		k.load()
-		return true
+		return tx.acquireOne(tx.keys[0])
 	}
 	tx.latched = tx.latched[:0]
 	for _, k := range tx.keys {

@@ -25,11 +25,9 @@ func (tx *Tx) Commit() error {
 	if tx.clash {
 		panic("store: Commit of a transaction that must run again")
 	}
-	if len(tx.undo) == 0 && len(tx.effects) == 0 {
-		if len(tx.events) == 0 {
-			tx.letGo()
-			return nil
-		}
+	if len(tx.undo)|len(tx.effects)|len(tx.events) == 0 {
+		tx.letGo()
+		return nil
 	}
 	if err := tx.appendEffects(); err != nil {
 		tx.Rollback()
@@ -142,6 +140,14 @@ func (tx *Tx) Rollback() {
 func (tx *Tx) letGo() {
 	switch tx.mode {
 	case short:
+		if len(tx.keys) == 1 {
+			k := tx.keys[0]
+			if tx.wakes(k) && !tx.clash {
+				k.wakeShort()
+			}
+			k.sh.latch.Unlock()
+			break
+		}
 		for _, k := range tx.keys {
 			if tx.wakes(k) && !tx.clash {
 				k.wakeShort()
@@ -203,13 +209,15 @@ func (tx *Tx) end() {
 
 // drop empties a slice; one that was once large is let go.
 func drop[T any](s []T) []T {
-	if len(s) == 0 && cap(s) <= 256 {
-		return s
-	}
-	if cap(s) > 256 {
+	switch {
+	case cap(s) > 256:
 		return nil
+	case len(s) == 1: // the commonest, in fewer steps
+		var zero T
+		s[0] = zero
+	case len(s) != 0:
+		clear(s)
 	}
-	clear(s)
 	return s[:0]
 }
 

@@ -167,6 +167,9 @@ func (e *Engine) pass(c *Call) bool {
 // open acquires what the command asks for.
 func (e *Engine) open(c *Call) bool {
 	spec, tx := c.Spec, c.Tx
+	if spec.single && spec.Access <= Bounded && !c.Lengthy {
+		return tx.BeginOne(c.S.DB, c.Args[1]) || e.lock(c)
+	}
 	tx.Begin()
 	switch {
 	case spec.Access == Visits:
@@ -204,6 +207,11 @@ func (e *Engine) acquire(c *Call, keys int) bool {
 	if c.Spec.Access <= Bounded && keys <= fewKeys && !c.Lengthy && c.Tx.AcquireFast() {
 		return true
 	}
+	return e.lock(c)
+}
+
+// lock takes the staged keys, waiting for each.
+func (e *Engine) lock(c *Call) bool {
 	c.S.Waits()
 	if err := c.Tx.Acquire(c.S.Wait); err != nil {
 		e.waitFailed(c, err)
