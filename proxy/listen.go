@@ -3,17 +3,22 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // ErrNowhere is what Listen returns when bind, port and unixsocket name nothing to
 // listen on: nobody could ever reach the server.
 var ErrNowhere = errors.New("configured to not listen anywhere")
+
+// ErrSocketTaken is what Listen wraps when somebody listens on unixsocket.
+var ErrSocketTaken = errors.New("another server listens there")
 
 // Listen opens the addresses that bind, port and unixsocket name and serves
 // them until Close. An error says which address could not be had; then none is
@@ -144,8 +149,11 @@ func (s *Server) openUnix() (net.Listener, error) {
 	if path == "" {
 		return nil, nil
 	}
-	os.Remove(path)
-	l, err := net.Listen("unix", path)
+	err := freeSocket(path)
+	var l net.Listener
+	if err == nil {
+		l, err = net.Listen("unix", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on unix socket %s: %w", path, err)
 	}
@@ -156,6 +164,29 @@ func (s *Server) openUnix() (net.Listener, error) {
 		}
 	}
 	return l, nil
+}
+
+// freeSocket removes the socket that a server has left which is gone. A file that is no
+// socket, and the socket of a server that runs, stay: Redis removes both.
+func freeSocket(path string) error {
+	file, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case file.Mode()&fs.ModeSocket == 0:
+		return errors.New("a file of that name is there, and is no socket")
+	}
+	conn, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
+		conn.Close()
+		return ErrSocketTaken
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return err
+	}
+	return os.Remove(path)
 }
 
 // bindAddress is an address to listen on: host and port.

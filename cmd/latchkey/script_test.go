@@ -120,9 +120,9 @@ func scriptStart(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
 	if neg || len(args) != 2 || signals[args[1]] == nil {
-		ts.Fatalf("usage: signal NAME TERM|INT")
+		ts.Fatalf("usage: signal NAME TERM|INT|KILL")
 	}
 	ts.Check(scriptServer(ts, args[0]).cmd.Process.Signal(signals[args[1]]))
 }

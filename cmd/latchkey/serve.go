@@ -166,6 +166,8 @@ func listenHint(err error, cfg *config.Config) string {
 	switch {
 	case errors.Is(err, proxy.ErrNowhere):
 		return "name an address with --port and --bind, or a socket with --unixsocket"
+	case errors.Is(err, proxy.ErrSocketTaken):
+		return "name another socket with --unixsocket"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Sprintf("another server may be running there; try --port %d", cfg.Int("port")+1)
 	case errors.Is(err, syscall.EACCES):
