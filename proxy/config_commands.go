@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"strings"
-
 	"github.com/latchkey-proxy/latchkey/proxy/config"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -94,12 +92,7 @@ func configResetStat(c *command.Call) {
 func configRewrite(c *command.Call) {
 	s := asServer(c)
 	if err := s.cfg.Rewrite(s.cfg.Path()); err != nil {
-		msg := err.Error()
-		if !strings.HasPrefix(msg, "ERR ") {
-			s.log.Error("cannot rewrite the configuration file", "err", err)
-			msg = "ERR Rewriting config file: " + msg
-		}
-		c.Err(msg)
+		c.Err(err.Error())
 		return
 	}
 	c.OK()

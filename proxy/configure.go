@@ -50,15 +50,6 @@ func (s *Server) limits(c *client) {
 	c.lim.Authenticated = c.authed || s.auth.Load() == nil
 }
 
-// setSlowAfter takes slowlog-log-slower-than, in microseconds; negative: never.
-func (s *Server) setSlowAfter(micro int64) {
-	if micro < 0 {
-		s.engine.SlowAfter.Store(-1)
-		return
-	}
-	s.engine.SlowAfter.Store(micro * 1000)
-}
-
 func (s *Server) applyBufferLimits() {
 	normal, _, pubsub := s.cfg.BufferLimits()
 	s.bufferLimit.Store(&bufferLimits{normal, pubsub})

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -154,7 +153,10 @@ func (s *Server) watchSlow() {
 			after = micros
 		}
 	}
-	s.setSlowAfter(after)
+	if after >= 0 {
+		after *= 1000
+	}
+	s.engine.SlowAfter.Store(after)
 }
 
 // expireBudget is how long one round of active expiry may take for each step of
@@ -256,16 +258,9 @@ func latencyHistogram(c *command.Call) {
 // commandsNamed are the command of a name such as "get" or "config|get", and,
 // of a container, its sub-commands.
 func (s *Server) commandsNamed(name []byte) []*command.Spec {
-	container, sub, inside := bytes.Cut(name, []byte("|"))
-	spec := s.engine.Table.Lookup(container)
-	switch {
-	case spec == nil:
+	spec := commandNamed(s.engine.Table, name)
+	if spec == nil {
 		return nil
-	case inside:
-		if spec = spec.SubByName(sub); spec == nil {
-			return nil
-		}
-		return []*command.Spec{spec}
 	}
 	return append([]*command.Spec{spec}, spec.Sub...)
 }

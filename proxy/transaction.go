@@ -149,10 +149,7 @@ func (c *client) queue(call *command.Call) {
 			return
 		}
 	}
-	size := queuedOverhead
-	for _, a := range call.Args {
-		size += len(a) + argOverhead
-	}
+	size := queuedOverhead + bytesOf(call.Args) + len(call.Args)*argOverhead
 	if limit := c.s.cfg.Memory("client-query-buffer-limit"); limit > 0 && int64(c.multi.bytes+size) > limit {
 		refuse("ERR the queued commands of this transaction take more than client-query-buffer-limit")
 		return
@@ -178,11 +175,7 @@ const (
 
 // newQueued copies a command out of the read buffer.
 func newQueued(call *command.Call) queued {
-	n := 0
-	for _, a := range call.Args {
-		n += len(a)
-	}
-	buf := make([]byte, 0, n)
+	buf := make([]byte, 0, bytesOf(call.Args))
 	q := queued{spec: call.Spec, args: make([][]byte, len(call.Args))}
 	for i, a := range call.Args {
 		at := len(buf)
