@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"net"
 	"os"
-	osexec "os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,21 +142,7 @@ func eventually(t testing.TB, what string, yes func() bool) {
 // startRedis starts the redis-server that judges replies, or skips the test.
 func startRedis(t testing.TB) string {
 	t.Helper()
-	if _, err := osexec.LookPath("redis-server"); err != nil {
-		const msg = "redis-server is not installed; on Debian: apt install redis-server"
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal(msg)
-		}
-		t.Skip(msg)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	defer cancel()
-	redis, err := transcript.StartServer(ctx, "redis-server")
-	if err != nil {
-		t.Fatalf("start redis-server: %v", err)
-	}
-	t.Cleanup(redis.Stop)
-	return redis.Addr
+	return transcript.StartJudge(t).Addr
 }
 
 // field is the value of a field in a line of CLIENT LIST.

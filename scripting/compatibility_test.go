@@ -149,7 +149,7 @@ func TestDesignDifferences(t *testing.T) {
 			t.Errorf("%s has no row %q", compatibilityPage, name)
 		}
 		t.Run(name, func(t *testing.T) {
-			theirs := show(newProbe(t, startRedisServer(t).Addr))
+			theirs := show(newProbe(t, transcript.StartJudge(t).Addr))
 			ours := show(newProbe(t, startLatchkey(t, Options{Version: "7.0.15"}, Settings{})))
 			if theirs == ours {
 				t.Errorf("listed, but not different: both answer %s", ours)
@@ -226,7 +226,7 @@ func TestKnownScriptDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	families := map[string]bool{}
-	judge := startRedisServer(t).Target()
+	judge := transcript.StartJudge(t).Target()
 	ours := transcript.TCP(startLatchkey(t, Options{Version: "7.0.15"}, Settings{}))
 	ours.Later = true
 	for _, path := range []string{"../proxy/testdata/scripting.transcript", "../proxy/testdata/functions.transcript"} {

@@ -3,12 +3,10 @@ package scripting
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,27 +145,7 @@ func dump(a *asker) (lines []string, err error) {
 
 func redisAsker(t testing.TB) *asker {
 	t.Helper()
-	return dialServer(t, startRedisServer(t).Addr)
-}
-
-// startRedisServer starts redis-server; what needs it is skipped where there is none.
-func startRedisServer(t testing.TB) *transcript.Server {
-	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal("redis-server is missing: install the Debian package redis-server")
-		}
-		t.Skip("redis-server is missing: install the Debian package redis-server")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	s, err := transcript.StartServer(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
-	return s
+	return dialServer(t, transcript.StartJudge(t).Addr)
 }
 
 // updating says that the files are to be written anew.

@@ -6,67 +6,28 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
-// redisServer is a redis-server of the test's own.
+// redisServer is a connection to a redis-server of the test's own.
 type redisServer struct {
-	cmd  *exec.Cmd
 	conn net.Conn
 	r    *bufio.Reader
 }
 
 func startRedis(t *testing.T, options ...string) *redisServer {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal("redis-server is missing: install the Debian package redis-server")
-		}
-		t.Skip("redis-server is missing: install the Debian package redis-server")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	conn, err := net.Dial("tcp", transcript.StartJudge(t, options...).Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().(*net.TCPAddr)
-	l.Close()
-	cmd := exec.Command(path, append([]string{
-		"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", t.TempDir(),
-	}, options...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("cannot start redis-server: %v", err)
-	}
-	s := &redisServer{cmd: cmd}
-	t.Cleanup(func() {
-		if s.conn != nil {
-			s.conn.Close()
-		}
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			break
-		}
-	}
-	go io.Copy(io.Discard, out)
-	if s.conn, err = net.Dial("tcp", addr.String()); err != nil {
-		t.Fatalf("redis-server does not answer: %v", err)
-	}
-	s.r = bufio.NewReader(s.conn)
-	return s
+	t.Cleanup(func() { conn.Close() })
+	return &redisServer{conn, bufio.NewReader(conn)}
 }
 
 // do sends a command and returns the bytes of its reply.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -88,13 +87,12 @@ func TestScripts(t *testing.T) {
 		t.Errorf("there are the scripts %v and %d replays (%v): each needs one", files, len(replays), err)
 	}
 	latchkey, runner := startLatchkey(t)
-	servers := map[string]string{"latchkey": latchkey}
-	if redis := startRedis(t); redis != "" {
-		servers["redis-server"] = redis
-	}
-	for name, addr := range servers {
+	for name, addr := range map[string]func(t *testing.T) string{
+		"latchkey":     func(*testing.T) string { return latchkey },
+		"redis-server": func(t *testing.T) string { return transcript.StartJudge(t).Addr },
+	} {
 		t.Run(name, func(t *testing.T) {
-			c := dial(t, addr)
+			c := dial(t, addr(t))
 			for script, steps := range replays {
 				c.do("FLUSHALL")
 				for _, s := range steps {
@@ -165,43 +163,6 @@ func startLatchkey(t *testing.T) (addr string, r *scripting.Runner) {
 	s.Serve(l)
 	t.Cleanup(func() { s.Close(time.Second) })
 	return l.Addr().String(), r
-}
-
-// startRedis returns the address of a redis-server, "" if there is none.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal("redis-server is not installed; on Debian: apt install redis-server")
-		}
-		return ""
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			return addr
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not listen after 10 s")
-		}
-		runtime.Gosched()
-	}
 }
 
 type client struct {

@@ -46,7 +46,7 @@ func FuzzReader(f *testing.F) {
 		limits := func() *resp.Limits {
 			return &resp.Limits{Authenticated: authenticated, MaxQuery: int(maxQuery), MaxInline: 100}
 		}
-		want, commands, verdict := transcript(bytes.NewReader(in), limits())
+		want, commands, verdict := transcribe(bytes.NewReader(in), limits())
 
 		lim := limits()
 		received, held := 0, 0

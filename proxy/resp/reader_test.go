@@ -338,7 +338,7 @@ func TestLimitsAtTheEdge(t *testing.T) {
 		{resp.Limits{MaxBulk: 1<<63 - 1}, "*1\r\n$9223372036854775807\r\nx", "cut"},
 	} {
 		c.lim.Authenticated = true
-		if got, _, _ := transcript(strings.NewReader(c.in), &c.lim); got != c.want {
+		if got, _, _ := transcribe(strings.NewReader(c.in), &c.lim); got != c.want {
 			t.Errorf("%q with %+v: %s, want %s", c.in, c.lim, got, c.want)
 		}
 	}

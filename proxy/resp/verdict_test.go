@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/latchkey-proxy/latchkey/proxy/resp"
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
 // verdicts are requests and what redis-server 7.0.15 makes of them, as asked
@@ -148,9 +149,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// transcript writes down what a Reader makes of a source. It fails on views
+// transcribe writes down what a Reader makes of a source. It fails on views
 // that do not stand for their bytes.
-func transcript(src io.Reader, lim *resp.Limits) (text string, commands [][]string, verdict string) {
+func transcribe(src io.Reader, lim *resp.Limits) (text string, commands [][]string, verdict string) {
 	r := resp.NewReader(src, lim)
 	var b strings.Builder
 	for {
@@ -212,12 +213,12 @@ func errorText(err error) string {
 func TestVerdicts(t *testing.T) {
 	for _, v := range verdicts {
 		lim := resp.Limits{Authenticated: true}
-		if got, _, _ := transcript(strings.NewReader(v.in), &lim); got != v.want {
+		if got, _, _ := transcribe(strings.NewReader(v.in), &lim); got != v.want {
 			t.Errorf("%s: %.80q\n got %.200s\nwant %.200s", v.name, v.in, got, v.want)
 		}
 	}
 	for _, v := range unauthenticated {
-		if got, _, _ := transcript(strings.NewReader(v.in), nil); got != v.want {
+		if got, _, _ := transcribe(strings.NewReader(v.in), nil); got != v.want {
 			t.Errorf("unauthenticated, %s: %.80q\n got %.200s\nwant %.200s", v.name, v.in, got, v.want)
 		}
 	}
@@ -230,7 +231,7 @@ func TestSplits(t *testing.T) {
 		in := []byte(v.in)
 		step := 1 + len(in)/300
 		for i := 0; i <= len(in); i += step {
-			if got, _, _ := transcript(&pieces{in[:i], in[i:]}, &lim); got != v.want {
+			if got, _, _ := transcribe(&pieces{in[:i], in[i:]}, &lim); got != v.want {
 				t.Fatalf("%s: %.80q cut at %d\n got %.200s\nwant %.200s", v.name, v.in, i, got, v.want)
 			}
 		}
@@ -238,7 +239,7 @@ func TestSplits(t *testing.T) {
 		for i := range in {
 			single = append(single, in[i:i+1])
 		}
-		if got, _, _ := transcript(&single, &lim); got != v.want {
+		if got, _, _ := transcribe(&single, &lim); got != v.want {
 			t.Errorf("%s: %.80q byte by byte\n got %.200s\nwant %.200s", v.name, v.in, got, v.want)
 		}
 	}
@@ -279,17 +280,17 @@ func redisReplies(commands [][]string, verdict string) string {
 
 // TestVerdictsAgainstRedis asks redis-server for all that the tables say.
 func TestVerdictsAgainstRedis(t *testing.T) {
-	socket := startRedis(t)
+	socket := transcript.StartJudge(t).Socket
 	for _, v := range verdicts {
 		lim := resp.Limits{Authenticated: true}
-		_, commands, verdict := transcript(strings.NewReader(v.in), &lim)
+		_, commands, verdict := transcribe(strings.NewReader(v.in), &lim)
 		if got, want := string(ask(t, socket, []byte(v.in))), redisReplies(commands, verdict); got != want {
 			t.Errorf("%s: %.80q\nredis-server answers %.300q\n     our Reader says %.300q", v.name, v.in, got, want)
 		}
 	}
-	socket = startRedis(t, "--requirepass", "x")
+	socket = transcript.StartJudge(t, "--requirepass", "x").Socket
 	for _, v := range unauthenticated {
-		_, commands, verdict := transcript(strings.NewReader(v.in), nil)
+		_, commands, verdict := transcribe(strings.NewReader(v.in), nil)
 		// An unknown command is told so before it is asked for a password.
 		if got, want := string(ask(t, socket, []byte(v.in))), redisReplies(commands, verdict); got != want {
 			t.Errorf("unauthenticated, %s: %.80q\nredis-server answers %.300q\n     our Reader says %.300q", v.name, v.in, got, want)
@@ -300,7 +301,7 @@ func TestVerdictsAgainstRedis(t *testing.T) {
 // TestRandomAgainstRedis lets redis-server judge random requests, made of the
 // bytes on which verdicts turn.
 func TestRandomAgainstRedis(t *testing.T) {
-	socket := startRedis(t)
+	socket := transcript.StartJudge(t).Socket
 	words := []string{
 		"\r\n", "\r\n", "\r\n", "\n", "\r", " ", "\t", "\v", "*", "$", "*1", "*2", "$1", "$2", "*1\r\n$4\r\nPING\r\n",
 		"*2\r\n$4\r\nECHO\r\n", "$3\r\nabc\r\n", "0", "1", "-", "-1", "+", "\"", "\"", "'", "'", "\\", "\\x", "\\x4", "a", "f", "n", "none ",
@@ -313,7 +314,7 @@ func TestRandomAgainstRedis(t *testing.T) {
 			in = append(in, words[rng.IntN(len(words))]...)
 		}
 		lim := resp.Limits{Authenticated: true}
-		text, commands, verdict := transcript(bytes.NewReader(in), &lim)
+		text, commands, verdict := transcribe(bytes.NewReader(in), &lim)
 		if got, want := string(ask(t, socket, in)), redisReplies(commands, verdict); got != want {
 			t.Fatalf("%q\nredis-server answers %q\n     our Reader says %q\n from %s", in, got, want, text)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/proxy/resp"
 	"github.com/latchkey-proxy/latchkey/store/command"
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 	tidwall "github.com/tidwall/resp"
 )
 
@@ -88,7 +89,7 @@ func TestReplies(t *testing.T) {
 // TestRepliesAgainstRedis compares with what redis-server sends for DEBUG
 // PROTOCOL and for doubles and others made by scripts.
 func TestRepliesAgainstRedis(t *testing.T) {
-	socket := startRedis(t, "--enable-debug-command", "yes")
+	socket := transcript.StartJudge(t, "--enable-debug-command", "yes").Socket
 	cases := []struct {
 		command []string
 		write   func(w *resp.Writer)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
 // benchmark forwards b.N commands from several goroutines with that many commands under way each.
@@ -90,7 +92,7 @@ func answerFast(conn net.Conn) {
 
 // BenchmarkForwardLive is the same against redis-server, over its unix socket.
 func BenchmarkForwardLive(b *testing.B) {
-	socket := startRedis(b)
+	socket := transcript.StartJudge(b).Socket
 	for _, shape := range []struct{ clients, depth int }{{1, 1}, {50, 1}, {50, 16}} {
 		b.Run(fmt.Sprintf("clients=%d/depth=%d", shape.clients, shape.depth), func(b *testing.B) {
 			p := openLive(b, Options{URL: "unix://" + socket})

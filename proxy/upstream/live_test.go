@@ -1,60 +1,15 @@
 package upstream
 
 import (
-	"bufio"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-)
 
-// startRedis runs a redis-server on a unix socket and returns the socket's path.
-func startRedis(t testing.TB, args ...string) string {
-	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		const text = "needs redis-server: install the Debian package redis-server"
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal(text)
-		}
-		t.Skip(text)
-	}
-	// The path of a socket must be short.
-	dir, err := os.MkdirTemp("", "up")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "redis.sock")
-	server := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir}, args...)...)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		server.Process.Kill()
-		server.Wait()
-	})
-	lines := bufio.NewScanner(out)
-	var log strings.Builder
-	for lines.Scan() {
-		log.WriteString(lines.Text() + "\n")
-		// The last line that it logs at start.
-		if strings.Contains(lines.Text(), "accept connections at") {
-			return socket
-		}
-	}
-	t.Fatalf("redis-server did not start: %s", log.String())
-	return ""
-}
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+)
 
 func openLive(t testing.TB, opt Options) *Pool {
 	t.Helper()
@@ -67,7 +22,7 @@ func openLive(t testing.TB, opt Options) *Pool {
 }
 
 func TestLiveOrder(t *testing.T) {
-	p := openLive(t, Options{URL: "unix://" + startRedis(t)})
+	p := openLive(t, Options{URL: "unix://" + transcript.StartJudge(t).Socket})
 	const clients, each = 40, 250
 	var running sync.WaitGroup
 	for id := range clients {
@@ -98,7 +53,7 @@ func TestLiveOrder(t *testing.T) {
 }
 
 func TestLiveReplies(t *testing.T) {
-	p := openLive(t, Options{URL: "unix://:secret@" + startRedis(t, "--requirepass", "secret", "--databases", "4")})
+	p := openLive(t, Options{URL: "unix://:secret@" + transcript.StartJudge(t, "--requirepass", "secret", "--databases", "4").Socket})
 	big := strings.Repeat("x", 5<<20)
 	for _, tc := range []struct {
 		proto int
@@ -114,7 +69,7 @@ func TestLiveReplies(t *testing.T) {
 		{3, []string{"HGETALL", "h"}, "%1\r\n$1\r\nf\r\n$1\r\nv\r\n"},
 		{2, []string{"LPOP", "h"}, "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"},
 		{2, []string{"EVAL", "return {1,{2,{}}}", "0"}, "*2\r\n:1\r\n*2\r\n:2\r\n*0\r\n"},
-		{3, []string{"DEBUG", "PROTOCOL", "attrib"}, "-ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.\r\n"},
+		{3, []string{"DEBUG", "PROTOCOL", "attrib"}, "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n$39\r\nSome real reply following the attribute\r\n"},
 	} {
 		got, err := ask(p, Request{Proto: tc.proto, Sticky: 1, Raw: cmd(tc.args...)})
 		if err != nil || got != tc.want {
@@ -129,7 +84,7 @@ func TestLiveReplies(t *testing.T) {
 }
 
 func TestLiveWrongPassword(t *testing.T) {
-	socket := startRedis(t, "--requirepass", "secret")
+	socket := transcript.StartJudge(t, "--requirepass", "secret").Socket
 	for url, text := range map[string]string{
 		"unix://:guess@" + socket: "with WRONGPASS invalid username-password pair",
 		"unix://" + socket:        "with NOAUTH Authentication required.",
@@ -144,7 +99,7 @@ func TestLiveWrongPassword(t *testing.T) {
 
 // While an administrator kills connections, each reply that arrives is the right one.
 func TestLiveKilledConnections(t *testing.T) {
-	p := openLive(t, Options{URL: "unix://" + startRedis(t), BackoffMax: time.Millisecond, BackoffMin: time.Millisecond})
+	p := openLive(t, Options{URL: "unix://" + transcript.StartJudge(t).Socket, BackoffMax: time.Millisecond, BackoffMin: time.Millisecond})
 	admin := openLive(t, Options{URL: p.opt.URL, Conns: 1})
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -177,7 +132,7 @@ func TestLiveKilledConnections(t *testing.T) {
 }
 
 func TestLiveSubscriber(t *testing.T) {
-	p := openLive(t, Options{URL: "unix://" + startRedis(t)})
+	p := openLive(t, Options{URL: "unix://" + transcript.StartJudge(t).Socket})
 	heard := make(chan string, 10)
 	s, err := p.NewSubscriber(func(channel, pattern, payload []byte) {
 		heard <- fmt.Sprintf("%s %q %s", channel, pattern, payload)

@@ -3,12 +3,9 @@ package command_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strconv"
@@ -34,18 +31,7 @@ type redis struct {
 
 func startRedis(t *testing.T) func() *redis {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		const missing = "redis-server is missing; it is in the Debian package redis-server"
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	srv, err := transcript.StartServer(context.Background(), "redis-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Stop)
+	srv := transcript.StartJudge(t)
 	return func() *redis {
 		nc, err := net.Dial("tcp", srv.Addr)
 		if err != nil {

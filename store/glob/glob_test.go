@@ -1,19 +1,12 @@
 package glob
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
 func TestMatch(t *testing.T) {
@@ -172,7 +165,7 @@ func TestMaxStars(t *testing.T) {
 
 // TestMatchRedis asks redis-server: KEYS for case-sensitive matching, CONFIG GET for the other.
 func TestMatchRedis(t *testing.T) {
-	c := dialRedis(t)
+	ask := transcript.StartJudge(t).Ask(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	keys := map[string]bool{"[": true, "]": true, "-": true, "^": true, `\`: true, "\x80": true, "\xff": true, "\x00": true, "\x7f": true, "*": true, "?": true}
 	for len(keys) < 200 {
@@ -181,14 +174,14 @@ func TestMatchRedis(t *testing.T) {
 		}
 	}
 	for k := range keys {
-		c.do(t, "SET", k, "")
+		ask("SET", k, "")
 	}
 	patterns := []string{"[\x80-\xff]", "[\xff-a]", "[a-\xff]*", "[^", "[", "[a", "[a-", "[a-]", `[\`, `\`, `[\]a]`, "[]", "[^]", "**", "*a**b*"}
 	for range 1500 {
 		patterns = append(patterns, random(r, patternLetters+"\x80\xff", 8))
 	}
 	for _, p := range patterns {
-		want := c.do(t, "KEYS", p)
+		want := ask("KEYS", p).Words()
 		var got []string
 		for k := range keys {
 			if Match(p, k, false) {
@@ -202,7 +195,7 @@ func TestMatchRedis(t *testing.T) {
 		}
 	}
 	var names []string
-	for i, w := range c.do(t, "CONFIG", "GET", "*") {
+	for i, w := range ask("CONFIG", "GET", "*").Words() {
 		if i%2 == 0 {
 			names = append(names, w)
 		}
@@ -210,7 +203,7 @@ func TestMatchRedis(t *testing.T) {
 	for range 1000 {
 		p := random(r, "pPoOrRtTaAiInN*?[]^-", 7) + "*"
 		var want, got []string
-		for i, w := range c.do(t, "CONFIG", "GET", p) {
+		for i, w := range ask("CONFIG", "GET", p).Words() {
 			if i%2 == 0 {
 				want = append(want, w)
 			}
@@ -226,94 +219,6 @@ func TestMatchRedis(t *testing.T) {
 			t.Fatalf("CONFIG GET %q: we match %q, redis-server %q", p, got, want)
 		}
 	}
-}
-
-type redisConn struct {
-	net.Conn
-	r *bufio.Reader
-}
-
-// dialRedis starts a redis-server that ends with the test.
-func dialRedis(t *testing.T) *redisConn {
-	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal("redis-server is missing: install the Debian package redis-server")
-		}
-		t.Skip("needs the Debian package redis-server")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	l.Close()
-	cmd := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	for log := bufio.NewReader(out); ; {
-		line, err := log.ReadString('\n')
-		if err != nil {
-			t.Fatalf("redis-server did not start: %v", err)
-		}
-		if strings.Contains(line, "Ready to accept connections") {
-			go io.Copy(io.Discard, log)
-			break
-		}
-	}
-	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return &redisConn{Conn: conn, r: bufio.NewReader(conn)}
-}
-
-// do sends a command and returns the words of its reply.
-func (c *redisConn) do(t *testing.T, args ...string) []string {
-	t.Helper()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	c.Write(b.Bytes())
-	return c.reply(t)
-}
-
-func (c *redisConn) reply(t *testing.T) []string {
-	line, err := c.r.ReadString('\n')
-	if err != nil {
-		t.Fatalf("redis-server: %v", err)
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(line[1:]))
-	var words []string
-	switch line[0] {
-	case '*':
-		for range n {
-			words = append(words, c.reply(t)...)
-		}
-	case '$':
-		b := make([]byte, n+2)
-		if _, err := io.ReadFull(c.r, b); err != nil {
-			t.Fatalf("redis-server: %v", err)
-		}
-		words = append(words, string(b[:n]))
-	case '-':
-		t.Fatalf("redis-server: %s", line)
-	}
-	return words
 }
 
 func FuzzMatch(f *testing.F) {

@@ -6,12 +6,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
 func TestMain(m *testing.M) {
@@ -45,45 +45,12 @@ type redis struct {
 
 func startRedis(t *testing.T, args ...string) redis {
 	t.Helper()
-	binary := program(t, "redis-server", "redis-server")
-	dir, err := os.MkdirTemp("", "cli") // short: a socket's path may have 107 bytes
+	s := transcript.StartJudge(t, args...)
+	_, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	r := redis{port, filepath.Join(dir, "s")}
-	var log bytes.Buffer
-	cmd := exec.Command(binary, append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--unixsocket", r.socket, "--dir", dir,
-		"--save", "", "--appendonly", "no", "--enable-debug-command", "yes",
-	}, args...)...)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		nc, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			nc.Close()
-			return r
-		}
-		if time.Now().After(deadline) {
-			cmd.Process.Kill()
-			cmd.Wait()
-			t.Fatalf("redis-server does not accept connections: %v\n%s", err, log.String())
-		}
-		time.Sleep(5 * time.Millisecond) // the only event a starting server gives is that connecting works
-	}
+	return redis{port, s.Socket}
 }
 
 // result is what a run of the program left.

@@ -39,6 +39,19 @@ type Reply struct {
 	Elems []Reply // of aggregates; a map's keys and values in turn
 }
 
+// Words are the texts in a reply, those of aggregates one after the other.
+func (r Reply) Words() []string {
+	switch r.Kind {
+	case Array, Map, Set, Push:
+		var words []string
+		for _, e := range r.Elems {
+			words = append(words, e.Words()...)
+		}
+		return words
+	}
+	return []string{r.Text}
+}
+
 const (
 	maxReplyBytes = 64 << 20
 	maxReplyDepth = 32

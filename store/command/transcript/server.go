@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,10 +16,12 @@ import (
 	"time"
 )
 
-// Server is a server process that was started to replay transcripts on. It
-// listens on a free port of 127.0.0.1 and keeps nothing on disk.
+// Server is a server process that was started to replay transcripts on, or to
+// compare with. It listens on a free port of 127.0.0.1 and on a Unix socket, and
+// keeps nothing on disk.
 type Server struct {
-	Addr string // host:port
+	Addr   string // host:port
+	Socket string // path
 
 	cmd    *exec.Cmd
 	dir    string
@@ -27,8 +30,10 @@ type Server struct {
 }
 
 // StartServer starts program with the directives that transcripts count on, and
-// returns when it answers PING. Both redis-server and latchkey take them. The
-// caller must Stop it.
+// returns when it answers PING, be it that a password is needed. Both redis-server
+// and latchkey take them. Those given here come after them; the first may be the
+// path of a configuration file instead, which comes before them. The caller must
+// Stop or Kill it.
 func StartServer(ctx context.Context, program string, directives ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
@@ -38,13 +43,20 @@ func StartServer(ctx context.Context, program string, directives ...string) (*Se
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
+	var args []string
+	if len(directives) > 0 && !strings.HasPrefix(directives[0], "--") {
+		args, directives = directives[:1:1], directives[1:]
+	}
+	socket := filepath.Join(dir, "s")
+	args = append(args,
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", socket, "--dir", dir,
 		"--save", "", "--appendonly", "no",
 		"--enable-debug-command", "yes",
-	}, directives...)
+	)
+	args = append(args, directives...)
 	s := &Server{
 		Addr:   net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Socket: socket,
 		cmd:    exec.Command(program, args...),
 		dir:    dir,
 		output: &tail{},
@@ -79,6 +91,13 @@ func (s *Server) Stop() {
 		s.cmd.Process.Kill()
 		<-s.exited
 	}
+	os.RemoveAll(s.dir)
+}
+
+// Kill is Stop without asking, for who has nothing to lose.
+func (s *Server) Kill() {
+	s.cmd.Process.Kill()
+	<-s.exited
 	os.RemoveAll(s.dir)
 }
 

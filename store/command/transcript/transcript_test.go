@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,23 +18,6 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
-}
-
-// startJudge starts redis-server 7.0, or skips the test where there is none.
-func startJudge(t *testing.T) *Server {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("LATCHKEY_CI") == "1" {
-			t.Fatal("redis-server is not installed (Debian package redis-server)")
-		}
-		t.Skip("needs redis-server (Debian package redis-server)")
-	}
-	s, err := StartServer(t.Context(), "redis-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
-	return s
 }
 
 func transcripts(t *testing.T) []string {
@@ -57,7 +39,7 @@ func transcripts(t *testing.T) []string {
 // TestJudge holds every transcript against redis-server, so that none of them
 // says what redis-server does not.
 func TestJudge(t *testing.T) {
-	target := startJudge(t).Target()
+	target := StartJudge(t).Target()
 	v, err := askVersion(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +155,7 @@ CLIENT ID
 `
 
 func TestRecord(t *testing.T) {
-	target := startJudge(t).Target()
+	target := StartJudge(t).Target()
 	f, err := Parse("one.transcript", []byte(unrecorded))
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +196,7 @@ func TestRecord(t *testing.T) {
 // TestPlayFindsDifferences: what differs is found, whatever its kind, and left
 // over messages are too.
 func TestPlayFindsDifferences(t *testing.T) {
-	target := startJudge(t).Target()
+	target := StartJudge(t).Target()
 	for name, text := range map[string]string{
 		"other text":        "SET k v\n  +KO\n",
 		"other kind":        "SET k v\n  \"OK\"\n",
