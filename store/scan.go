@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // Scan visits keys of a logical database from cursor on and returns the cursor
 // to go on with, 0 at the end. It visits whole shards until at least count keys
 // were met; a key that is there from the first to the last call is met, and met
@@ -43,10 +45,7 @@ type scanned struct {
 
 func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 	sh := &tx.s.shards[index]
-	own := false
-	for _, k := range tx.keys {
-		own = own || k.changed && k.db == phys && k.sh == sh
-	}
+	own := tx.changes(phys, sh)
 	if tx.flushed == nil || !tx.flushed[phys] {
 		sh.latch.Lock()
 		tx.lsn = max(tx.lsn, sh.lsn)
@@ -78,6 +77,11 @@ func (tx *Tx) scanShard(phys, index int, now int64, out []scanned) []scanned {
 	return out
 }
 
+// changes tells whether the transaction has changed keys of a shard.
+func (tx *Tx) changes(phys int, sh *shard) bool {
+	return slices.ContainsFunc(tx.keys, func(k *Key) bool { return k.changed && k.db == phys && k.sh == sh })
+}
+
 // RandomKey returns the name of some key of a logical database. Shards are looked
 // at in one of many orders: in that of their numbers a shard behind an occupied one
 // would hardly ever come up where keys are few.
@@ -85,12 +89,44 @@ func (tx *Tx) RandomKey(db int) (string, bool) {
 	phys := tx.physical(db)
 	start, step := tx.s.random(shardCount), 2*tx.s.random(shardCount/2)+1 // odd: all are visited
 	for i := range shardCount {
-		found := tx.scanShard(phys, (start+i*step)%shardCount, tx.Now(), nil)
+		at := (start + i*step) % shardCount
+		if name, ok := tx.drawKey(phys, at); ok {
+			return name, tx.scanned(1)
+		}
+		found := tx.scanShard(phys, at, tx.Now(), nil)
 		if !tx.scanned(len(found)) {
 			break
 		}
 		if len(found) > 0 {
 			return found[tx.s.random(len(found))].name, true
+		}
+	}
+	return "", false
+}
+
+// drawTries is how many slots of an index are drawn for a key. An eighth of them are
+// occupied at least.
+const drawTries = 32
+
+// drawKey draws slots of a shard until one holds a key, so that all are as likely
+// and none has to be looked at but those drawn. It gives up where that does not help:
+// on a shard that is empty, or has expired, or that the transaction has changed.
+func (tx *Tx) drawKey(phys, index int) (name string, ok bool) {
+	sh := &tx.s.shards[index]
+	if tx.flushed != nil && tx.flushed[phys] || tx.changes(phys, sh) {
+		return "", false
+	}
+	now := tx.Now()
+	sh.latch.Lock()
+	defer sh.latch.Unlock()
+	tx.lsn = max(tx.lsn, sh.lsn)
+	slots := sh.dbs[phys].all()
+	if sh.dbs[phys].n == 0 {
+		return "", false
+	}
+	for range drawTries {
+		if e := slots[tx.s.random(len(slots))].e; e != nil && (e.expire == 0 || e.expire > now) {
+			return e.key, true
 		}
 	}
 	return "", false

@@ -30,7 +30,7 @@ func scanCommands() []*Spec {
 			Name: "randomkey", Arity: 1, Flags: ReadOnly, Categories: CatKeyspace,
 			Access: Visits, Handler: randomKey,
 			Summary: "Returns the name of some key.", Since: "1.0.0", Group: "generic",
-			Complexity: "O(N/256) where N is the number of keys in the database.",
+			Complexity: "O(1)",
 		},
 	}
 }

@@ -202,4 +202,25 @@ func testRandomKey(f *fixture) {
 			f.Errorf("in 1,000 draws %s came up %d times, want 40 at least", name, seen[name])
 		}
 	}
+
+	// Where a shard holds many, too.
+	f.setTTL("k0", "v", store.ExpireIn(1))
+	f.clock.Advance(time.Second)
+	for i := range 4000 {
+		f.set(fmt.Sprint("many", i), "v")
+	}
+	clear(seen)
+	for range 4000 {
+		tx := f.visit()
+		name, ok := tx.RandomKey(0)
+		tx.Rollback()
+		if !ok || name == "k0" {
+			f.Fatalf("random key %q, %v", name, ok)
+		}
+		seen[name]++
+	}
+	// Of 4,000 draws out of 4,004 some 2,500 differ.
+	if len(seen) < 2000 {
+		f.Errorf("4,000 draws met %d keys of 4,004, want 2,000 at least", len(seen))
+	}
 }
