@@ -25,10 +25,6 @@ import (
 // time.
 type CompileFunc func(ctx context.Context, dir string, code []byte) error
 
-// maxCompile is how long a module may take to compile; the shape checks keep
-// modules far below it.
-const maxCompile = 30 * time.Second
-
 // maxCacheBytes is how much native code the cache keeps; who was used longest ago
 // leaves first.
 const maxCacheBytes = 1 << 30
@@ -86,8 +82,9 @@ func openCodeCache(dir string, compile CompileFunc) (*codeCache, error) {
 	return &codeCache{dir: dir, compile: compile}, nil
 }
 
-// fill makes sure that the compiled form of code is in the cache.
-func (c *codeCache) fill(code []byte) error {
+// fill makes sure that the compiled form of code is in the cache. It compiles for
+// no longer than limit.
+func (c *codeCache) fill(code []byte, limit time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	digest := sha256.Sum256(code)
@@ -102,11 +99,11 @@ func (c *codeCache) fill(code []byte) error {
 		return fmt.Errorf("plugin-cache-dir: %w", err)
 	}
 	defer os.RemoveAll(work)
-	ctx, cancel := context.WithTimeout(context.Background(), maxCompile)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := c.compile(ctx, work, code); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("compiling it took longer than %v", maxCompile)
+			return fmt.Errorf("compiling it took longer than plugin-max-compile-time, %v", limit)
 		}
 		return err
 	}

@@ -131,6 +131,7 @@ func Docs() string {
 	b.WriteString(docsReturn)
 	for _, l := range [][3]string{
 		{"Time of one call, waiting for keys not counted", "`plugin-max-time`", "trap"},
+		{"Compiling a module, in a process of its own", "`plugin-max-compile-time`", "refused"},
 		{"Fuel of one call, about one instruction a unit", "`limits.fuel` of the manifest", "trap"},
 		{"Memory of an instance", "`plugin-max-memory-pages`, `limits.memory_pages`", "`memory.grow` returns -1"},
 		{"Instances of a module", "`plugin-max-instances`, `limits.instances`", "callers wait for `plugin-max-time`, then get `-PLUGINERR`"},

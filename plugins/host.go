@@ -46,6 +46,8 @@ type Options struct {
 	// Compile compiles a module for the cache in a process of its own; nil: in
 	// this one. Without CacheDir it is not used.
 	Compile CompileFunc
+	// MaxCompile is how long a module may take to compile; default 30 s.
+	MaxCompile time.Duration
 	// MaxInstances is how many instances of a module may exist at a time, and
 	// so how many of its commands run at a time; default 64.
 	MaxInstances int
@@ -70,8 +72,9 @@ type Options struct {
 // Host loads modules and runs their commands. Its methods may be called by any
 // goroutine.
 type Host struct {
-	opt     Options
-	maxTime atomic.Int64 // MaxTime, in ns
+	opt        Options
+	maxTime    atomic.Int64 // MaxTime, in ns
+	maxCompile atomic.Int64 // MaxCompile, in ns
 
 	maxFailures, failureWindow atomic.Int64
 
@@ -110,6 +113,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{opt: o, modules: make(map[string]*module)}
 	h.SetMaxTime(o.MaxTime)
+	h.SetMaxCompile(o.MaxCompile)
 	h.SetMaxFailures(o.MaxFailures, o.FailureWindow)
 	h.publish()
 	return h, nil
@@ -159,6 +163,16 @@ func (h *Host) SetMaxTime(d time.Duration) {
 		d = time.Second
 	}
 	h.maxTime.Store(int64(d))
+}
+
+// SetMaxCompile bounds how long modules that are loaded from now on may take to
+// compile, waiting for a processor included; 0 or less is half a minute. The checks of
+// their shape keep most far below it.
+func (h *Host) SetMaxCompile(d time.Duration) {
+	if d <= 0 {
+		d = 30 * time.Second
+	}
+	h.maxCompile.Store(int64(d))
 }
 
 func randomSeed() (seed [32]byte) {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
@@ -180,7 +181,7 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 		return nil, err
 	}
 	if h.cache != nil {
-		if err := h.cache.fill(code); err != nil {
+		if err := h.cache.fill(code, time.Duration(h.maxCompile.Load())); err != nil {
 			return nil, fmt.Errorf("the module cannot be compiled: %w", err)
 		}
 	}

@@ -49,6 +49,7 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 		Settings:     moduleSettings{cfg},
 		Changed:      func(lines [][]string) { cfg.SetLines("loadmodule", lines) },
 		CacheDir:     pluginCache(cfg),
+		MaxCompile:   time.Duration(cfg.Int("plugin-max-compile-time")) * time.Millisecond,
 		Compile:      plugin.Child(int(cfg.Int("plugin-max-memory-pages"))),
 	})
 	if err != nil {
@@ -93,6 +94,10 @@ func openRooms(cfg *config.Config, log *slog.Logger) (*rooms, error) {
 	failures("", "")
 	cfg.OnChange("plugin-max-failures", failures)
 	cfg.OnChange("plugin-failure-window", failures)
+	cfg.OnChange("plugin-max-compile-time", func(_, _ string) error {
+		host.SetMaxCompile(time.Duration(cfg.Int("plugin-max-compile-time")) * time.Millisecond)
+		return nil
+	})
 	cfg.OnChange("plugin-max-time", func(_, _ string) error {
 		host.SetMaxTime(time.Duration(cfg.Int("plugin-max-time")) * time.Millisecond)
 		return nil

@@ -312,6 +312,10 @@ func pluginDirectives() []Directive {
 			Summary: "Milliseconds that one call of a plugin command may take before it is ended and rolled back. There is always a limit, because others wait for the keys of the call.",
 		},
 		{
+			Name: "plugin-max-compile-time", Group: g, Kind: Int, Default: "30000", Min: 1, Max: maxInt32, Mutable: true,
+			Summary: "Milliseconds that compiling a module may take, which happens in a process of its own, while the server goes on; then that process is ended and the module refused. What is in plugin-cache-dir is not compiled again.",
+		},
+		{
 			Name: "plugin-max-failures", Group: g, Kind: Int, Default: "100", Min: 0, Max: maxInt32, Mutable: true,
 			Summary: "Traps of one module within plugin-failure-window after which it is disabled: its commands answer -PLUGINDISABLED until MODULE RELOAD. A trap is the end of a guest that ran out of time, fuel or memory, or that is wrong. 0 never.",
 		},

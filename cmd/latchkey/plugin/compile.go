@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,9 +25,19 @@ type limits struct {
 }
 
 // compileLimits leave room for the largest modules that pass the checks of their
-// shape: those take a second or two, and some hundred MiB.
+// shape, all in one: those take a quarter of a minute, and some hundred MiB. The
+// server, which knows what it may take on the clock, allows no more than that.
 func compileLimits(pages int) limits {
-	return limits{pages: pages, seconds: 20, space: 4 << 30, heap: 1 << 30}
+	return limits{pages: pages, seconds: 3600, space: 4 << 30, heap: 1 << 30}
+}
+
+// within are the limits for a process that is ended at ctx's deadline. Where a
+// server is killed, its child outlives it for so long at most.
+func (l limits) within(ctx context.Context) limits {
+	if deadline, ok := ctx.Deadline(); ok {
+		l.seconds = min(l.seconds, max(1, int(math.Ceil(time.Until(deadline).Seconds()))))
+	}
+	return l
 }
 
 // maxCode bounds the instrumented code that the child reads, in bytes.
@@ -47,6 +58,7 @@ func child(l limits) plugins.CompileFunc {
 		if os.Getenv(childMark) != "" {
 			return errors.New("a process that compiles modules was asked to load one")
 		}
+		l := l.within(ctx)
 		self, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("cannot find this program to compile with: %w", err)
