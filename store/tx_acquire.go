@@ -63,7 +63,12 @@ func (tx *Tx) AcquireFast() bool {
 	return true
 }
 
+// unlatch lets the latches of a short transaction go.
 func (tx *Tx) unlatch() {
+	if len(tx.keys) == 1 {
+		tx.keys[0].sh.latch.Unlock()
+		return
+	}
 	for _, i := range tx.latched {
 		tx.s.shards[i].latch.Unlock()
 	}

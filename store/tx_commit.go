@@ -140,14 +140,6 @@ func (tx *Tx) Rollback() {
 func (tx *Tx) letGo() {
 	switch tx.mode {
 	case short:
-		if len(tx.keys) == 1 {
-			k := tx.keys[0]
-			if tx.wakes(k) && !tx.clash {
-				k.wakeShort()
-			}
-			k.sh.latch.Unlock()
-			break
-		}
 		for _, k := range tx.keys {
 			if tx.wakes(k) && !tx.clash {
 				k.wakeShort()
