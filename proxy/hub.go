@@ -31,12 +31,12 @@ type topics struct {
 	gone   int          // how many of order are nil
 }
 
-// listeners are the clients of one channel, in the order in which they came.
+// listeners are the clients of one channel.
 type listeners struct {
 	name    string
-	place   int // in topics.order
-	clients []*client
-	at      map[*client]int
+	place   int             // in topics.order
+	clients []*client       // in the order in which they came; nil: has left
+	at      map[*client]int // where in clients each is
 }
 
 // subscriptions are what one client listens to; they belong to its goroutine,
@@ -67,13 +67,23 @@ func (l *listeners) remove(c *client) {
 	if !there {
 		return
 	}
-	copy(l.clients[at:], l.clients[at+1:])
-	l.clients = l.clients[:len(l.clients)-1]
 	delete(l.at, c)
-	for i := at; i < len(l.clients); i++ {
-		l.at[l.clients[i]] = i
+	l.clients[at] = nil
+	if len(l.at) > len(l.clients)/2 {
+		return // as in topics.drop: all of them may leave at once
 	}
+	kept := make([]*client, 0, len(l.at))
+	for _, c := range l.clients {
+		if c != nil {
+			l.at[c] = len(kept)
+			kept = append(kept, c)
+		}
+	}
+	l.clients = kept
 }
+
+// count is how many listen.
+func (l *listeners) count() int { return len(l.at) }
 
 // listen adds c to a topic and, under the hub's mutex, queues the confirmation,
 // so that no message can come before it nor be lost after it.
@@ -118,7 +128,7 @@ func (h *hub) unlisten(t *topics, name string, c *client, confirm []byte) {
 	defer h.mu.Unlock()
 	if l := t.byName[name]; l != nil {
 		l.remove(c)
-		if len(l.clients) == 0 {
+		if l.count() == 0 {
 			t.drop(l)
 			h.listening.Add(-1)
 		}
@@ -232,6 +242,9 @@ func (h *hub) publishShard(channel, payload []byte, origin any) int {
 func (h *hub) send(l *listeners, m *message, origin any) int {
 	self, _ := origin.(*client)
 	for _, c := range l.clients {
+		if c == nil {
+			continue
+		}
 		frame := m.frame(int(c.proto.Load()))
 		if c == self {
 			c.own.add(frame)
@@ -239,7 +252,7 @@ func (h *hub) send(l *listeners, m *message, origin any) int {
 		}
 		c.out.push(frame)
 	}
-	return len(l.clients)
+	return l.count()
 }
 
 // Deliver implements store.Sink.

@@ -255,12 +255,12 @@ func (h *hub) audience(kind store.EventKind, channel []byte) int {
 	}
 	n := 0
 	if l := t.byName[string(channel)]; l != nil {
-		n = len(l.clients)
+		n = l.count()
 	}
 	if kind == store.EventPublish {
 		for _, l := range h.patterns.order {
 			if l != nil && glob.Match([]byte(l.name), channel, false) {
-				n += len(l.clients)
+				n += l.count()
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func countTopics(c *command.Call, t *topics) {
 		c.Reply.Bulk(name)
 		n := 0
 		if l := t.byName[string(name)]; l != nil {
-			n = len(l.clients)
+			n = l.count()
 		}
 		c.Reply.Int(int64(n))
 	}
