@@ -135,7 +135,7 @@ func (h *Host) exportABI(ctx context.Context, rt wazero.Runtime) error {
 // bytes is a view of guest memory; it ends when the guest runs again. A range
 // outside of memory traps.
 func (in *instance) bytes(ptr, length uint64) []byte {
-	b, ok := in.mem.Read(uint32(ptr), uint32(length))
+	b, ok := in.memory.at(uint32(ptr), uint32(length))
 	if !ok {
 		in.outside(ptr, length)
 	}
@@ -143,24 +143,15 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 	return b
 }
 
-// noMemory stands for the memory of an instance that is being made, whose start
-// function may call WASI already.
-type noMemory struct{ api.Memory }
-
-var errTooEarly = &trap{"a host function was called before the instance was there"}
-
-func (noMemory) Size() uint32                       { panic(errTooEarly) }
-func (noMemory) Read(uint32, uint32) ([]byte, bool) { panic(errTooEarly) }
-
 // inMemory traps if a range is outside of guest memory.
 func (in *instance) inMemory(ptr, length uint64) {
-	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(in.mem.Size()) {
+	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(len(in.memory)) {
 		in.outside(ptr, length)
 	}
 }
 
 func (in *instance) outside(ptr, length uint64) {
-	panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), in.mem.Size())})
+	panic(&trap{fmt.Sprintf("pointer %d with length %d is outside of memory (%d bytes)", uint32(ptr), uint32(length), len(in.memory))})
 }
 
 // aligned traps if a pointer to words is not a multiple of their size.

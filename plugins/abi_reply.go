@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -33,6 +34,9 @@ type openReply struct {
 
 // reply counts a reply of that many bytes, and says where to write it.
 func (in *instance) reply(bytes int) command.Reply {
+	if in.keeping {
+		in.keepNone()
+	}
 	for len(in.open) > 0 {
 		if top := &in.open[len(in.open)-1]; top.deferred || top.left > 0 {
 			break
@@ -54,6 +58,16 @@ func (in *instance) reply(bytes int) command.Reply {
 		return &in.late
 	}
 	return in.call.Reply
+}
+
+// keepNone has the guest keep no reply any more. One that it has kept was its only
+// one: whatever comes now is one too many.
+func (in *instance) keepNone() {
+	in.keeping = false
+	if in.kept.Get() == fuel.KeptFilled {
+		panic(&trap{in.noReply()})
+	}
+	in.kept.Set(fuel.KeptNone)
 }
 
 // noReply says why no reply can be given now.

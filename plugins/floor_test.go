@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
@@ -23,7 +24,7 @@ func BenchmarkFloor(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		metered, err := fuel.Instrument(code, fuel.Options{})
+		metered, err := fuel.Instrument(code, rewriting(0))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func BenchmarkFloor(b *testing.B) {
 			params       []uint64
 		}{
 			{"plain", "lk_command", code, []uint64{1, 3, 0}},
-			{"fuel", "lk_command", metered, []uint64{1, 3, 0}},
+			{"fuel", fuel.EntryName, metered, []uint64{1, 3, 0, 1 << 40}},
 			{"empty", "lk_abi", metered, []uint64{0}},
 		} {
 			b.Run(lang+"/"+bm.name, func(b *testing.B) {
@@ -45,7 +46,7 @@ func BenchmarkFloor(b *testing.B) {
 				n, least, began := 0, time.Duration(1<<62), time.Now()
 				for b.Loop() {
 					copy(in.stack, bm.params)
-					if len(bm.params) == 3 {
+					if len(bm.params) >= 3 {
 						in.stack[2] = uint64(in.arena)
 					}
 					if err := fn.CallWithStack(in, in.stack); err != nil {
@@ -64,11 +65,18 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
+// noGlobal stands for the fuel of a module that has none.
+type noGlobal struct{ api.MutableGlobal }
+
+func (noGlobal) Get() uint64 { return 0 }
+func (noGlobal) Set(uint64)  {}
+
 // floorInstance is an instance in a runtime whose host functions answer 0.
 func floorInstance(b *testing.B, code []byte) *instance {
 	m := &module{host: &Host{opt: Options{Seed: randomSeed}}, man: &manifest.Manifest{}}
 	m.host.SetMaxTime(time.Minute)
-	in := &instance{Context: context.Background(), m: m, mem: noMemory{}, stack: make([]uint64, 8)}
+	in := &instance{m: m, stack: make([]uint64, 8)}
+	in.Context = experimental.WithMemoryAllocator(context.Background(), in)
 	rt := wazero.NewRuntimeWithConfig(in, runtimeConfig(256))
 	b.Cleanup(func() { rt.Close(context.Background()) })
 	instantiate := func(h wazero.HostModuleBuilder) {
@@ -102,7 +110,10 @@ func floorInstance(b *testing.B, code []byte) *instance {
 	if err != nil {
 		b.Fatal(err)
 	}
-	in.guest, in.mem, in.arenaFn = guest, guest.Memory(), guest.ExportedFunction("lk_arena")
+	in.guest, in.arenaFn = guest, guest.ExportedFunction("lk_arena")
+	if in.fuel, _ = guest.ExportedGlobal(fuel.GlobalName).(api.MutableGlobal); in.fuel == nil {
+		in.fuel = noGlobal{}
+	}
 	for _, name := range []string{"_initialize", "lk_init"} {
 		if start := guest.ExportedFunction(name); start != nil {
 			if _, err := start.Call(in); err != nil {

@@ -24,7 +24,7 @@ func (in *instance) writeFrame(args [][]byte) error {
 			return err
 		}
 	}
-	b, ok := in.mem.Read(in.arena, uint32(size))
+	b, ok := in.memory.at(in.arena, uint32(size))
 	if !ok {
 		return errors.New("the room that lk_arena gave is not in memory")
 	}
@@ -67,11 +67,11 @@ func (in *instance) growArena(size int) error {
 	}
 	size = max(size, 4096)
 	in.stack[0] = uint64(size)
-	if err := in.arenaFn.CallWithStack(in, in.stack); err != nil {
+	if err := in.callGuest(in.arenaFn); err != nil {
 		return errors.New("lk_arena: " + reason(err))
 	}
 	at := uint32(in.stack[0])
-	if at == 0 || at%8 != 0 || uint64(at)+uint64(size) > uint64(in.mem.Size()) {
+	if at == 0 || at%8 != 0 || uint64(at)+uint64(size) > uint64(len(in.memory)) {
 		return fmt.Errorf("lk_arena(%d) returned %d: no room for the arguments", size, at)
 	}
 	in.arena, in.arenaLen = at, uint32(size)

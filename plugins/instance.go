@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
@@ -38,8 +39,9 @@ type instance struct {
 	m        *module
 	number   uint32 // in its pool
 	guest    api.Module
-	mem      api.Memory
+	memory   linear
 	fuel     api.MutableGlobal
+	kept     api.MutableGlobal // whether a reply was kept in the guest: fuel.KeptAwait
 	command  api.Function
 	arenaFn  api.Function
 	wakeFn   api.Function // these may be missing
@@ -67,7 +69,7 @@ type instance struct {
 	line        []byte // printed, and not ended yet
 	slept       uint64 // the guest's own clock, in ns
 
-	left    int64 // fuel that the guest had when its last call ended
+	left    int64 // fuel that the guest has when it is called, and had when it returned
 	counted int64 // of m.memory
 }
 
@@ -81,6 +83,7 @@ type turn struct {
 	replies  bool // somebody waits for a reply
 	mayBlock bool
 	short    bool // latches are held: no more than the transaction's allowance
+	keeping  bool // the guest may keep its reply, an integer, until it returns
 	seeded   bool
 	stateful manifest.State // what the call may do with the module's state
 	parked   *parked
@@ -107,9 +110,14 @@ type turn struct {
 	replied    int64 // bytes of the reply
 }
 
-// Value is context.Context's. wazero asks at each call whether somebody wants
-// snapshots of it.
-func (in *instance) Value(any) any { return nil }
+// Value is context.Context's. wazero asks for an allocator of memory when it makes
+// the instance, and at each call whether somebody wants snapshots of it.
+func (in *instance) Value(key any) any {
+	if in.guest == nil {
+		return in.Context.Value(key)
+	}
+	return nil
+}
 
 // trap ends a guest's call from within a host function.
 type trap struct{ reason string }
@@ -118,23 +126,25 @@ func (t *trap) Error() string { return t.reason }
 
 // instantiate makes an instance and lets it initialise itself.
 func (m *module) instantiate() (in *instance, err error) {
-	in = &instance{Context: context.Background(), m: m, mem: noMemory{}, turn: turn{began: time.Now(), dueAt: fuel.Slice}, stack: make([]uint64, 8)}
+	in = &instance{m: m, turn: turn{began: time.Now(), dueAt: fuel.Slice}, stack: make([]uint64, 8)}
+	in.Context = experimental.WithMemoryAllocator(context.Background(), in)
 	in.guard = in.judge
 	guest, err := m.host.runtime.InstantiateModule(in, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, fmt.Errorf("the module cannot be instantiated: %s", reason(err))
 	}
-	in.guest, in.mem = guest, guest.Memory()
-	in.command, in.arenaFn = guest.ExportedFunction("lk_command"), guest.ExportedFunction("lk_arena")
+	in.guest = guest
+	in.command, in.arenaFn = guest.ExportedFunction(fuel.EntryName), guest.ExportedFunction("lk_arena")
 	in.wakeFn, in.timerFn = guest.ExportedFunction("lk_wake"), guest.ExportedFunction("lk_timer")
 	in.eventFn, in.closedFn = guest.ExportedFunction("lk_event"), guest.ExportedFunction("lk_closed")
 	in.fuel, _ = guest.ExportedGlobal(fuel.GlobalName).(api.MutableGlobal)
+	in.kept, _ = guest.ExportedGlobal(fuel.KeptName).(api.MutableGlobal)
 	defer func() {
 		if err != nil {
 			guest.Close(in)
 		}
 	}()
-	if in.fuel == nil {
+	if in.fuel == nil || in.kept == nil {
 		return nil, errors.New("the module was not instrumented")
 	}
 	if start := guest.ExportedFunction("_initialize"); start != nil {
@@ -253,7 +263,7 @@ func done(c *command.Call) <-chan struct{} {
 
 // give returns an instance after a call.
 func (m *module) give(in *instance) {
-	in.count(int64(in.mem.Size()))
+	in.count(int64(len(in.memory)))
 	if in = m.pool.put(in); in != nil {
 		m.discard(in)
 	}
@@ -358,7 +368,9 @@ func (m *module) end(c *command.Call, in *instance, b before, err error) *parked
 	if c.Meter != nil && err == nil {
 		in.payCaller() // who ends for it when it looks
 	}
-	in.left = int64(in.fuel.Get())
+	if err != nil {
+		in.left = int64(in.fuel.Get())
+	}
 	if in.short {
 		used := in.spent + in.slice - in.left + in.worked + in.hosted
 		c.Tx.Spend(used * fuelNanos)
@@ -464,7 +476,7 @@ func (in *instance) bind(c *command.Call) {
 	// What the call before has left serves as a part of the first slice, the rest of
 	// which is granted when it is asked for: most calls never ask.
 	if in.first = in.grant(); in.left > in.first || in.left < in.first/2 {
-		in.fuel.Set(uint64(in.first))
+		in.left = in.first
 	} else {
 		in.slice = in.left
 	}
@@ -491,9 +503,21 @@ func (in *instance) run(c *command.Call, cmd *guestCommand) error {
 	if err := in.writeFrame(c.Args); err != nil {
 		return err
 	}
-	in.stack[0], in.stack[1], in.stack[2] = uint64(uint32(cmd.id)), uint64(len(c.Args)), uint64(in.arena)
-	_, err := in.enterWith("lk_command", in.command)
-	return err
+	// What else there is to tell each other goes along, see fuel.Options.Entry.
+	in.keeping = true
+	in.entered = "lk_command"
+	stack := in.stack[:4]
+	stack[0], stack[1], stack[2], stack[3] = uint64(uint32(cmd.id)), uint64(len(c.Args)), uint64(in.arena), uint64(in.left)
+	if err := in.command.CallWithStack(in, stack); err != nil {
+		return errors.New(reason(err))
+	}
+	in.left, in.keeping = int64(stack[1]), false
+	if uint32(stack[2]) == fuel.KeptFilled {
+		in.hosted += hostCall
+		in.reply(0).Int(int64(stack[3]))
+	}
+	in.returned(int32(stack[0]))
+	return nil
 }
 
 // wake calls the guest for a client that has waited as p says.
@@ -514,20 +538,29 @@ func (in *instance) wake(c *command.Call, cmd *guestCommand, p *parked, reason u
 // enter calls a function of the guest. Whatever else than 0 it returns makes the
 // call fail.
 func (in *instance) enter(export string, fn api.Function, params ...uint64) (code int32, err error) {
-	copy(in.stack, params)
-	return in.enterWith(export, fn)
-}
-
-// enterWith is enter for parameters that stand in the stack already.
-func (in *instance) enterWith(export string, fn api.Function) (code int32, err error) {
 	in.entered = export
-	if err := fn.CallWithStack(in, in.stack); err != nil {
+	copy(in.stack, params)
+	if err := in.callGuest(fn); err != nil {
 		return 0, errors.New(reason(err))
 	}
-	if code = int32(in.stack[0]); code != 0 && in.failed == "" {
+	code = int32(in.stack[0])
+	in.returned(code)
+	return code, nil
+}
+
+// callGuest calls a function of the guest with the fuel that it has left.
+func (in *instance) callGuest(fn api.Function) error {
+	in.fuel.Set(uint64(in.left))
+	err := fn.CallWithStack(in, in.stack)
+	in.left = int64(in.fuel.Get())
+	return err
+}
+
+// returned notes what a function of the guest has returned.
+func (in *instance) returned(code int32) {
+	if code != 0 && in.failed == "" {
 		in.failed = in.codeText(code)
 	}
-	return code, nil
 }
 
 func (in *instance) unbind() {

@@ -135,8 +135,14 @@ func (h *Host) Read(path string) ([]byte, error) {
 
 // InstrumentedSize is how many bytes a module has with its fuel.
 func InstrumentedSize(wasm []byte, man *manifest.Manifest) (int, error) {
-	code, err := fuel.Instrument(wasm, fuel.Options{MemoryPages: uint32(man.Limits.MemoryPages)})
+	code, err := fuel.Instrument(wasm, rewriting(man.Limits.MemoryPages))
 	return len(code), err
+}
+
+// rewriting says how modules are rewritten: a command's reply that is a lone integer
+// leaves the guest with its return.
+func rewriting(pages int) fuel.Options {
+	return fuel.Options{MemoryPages: uint32(pages), Entry: "lk_command", Kept: fuel.Import{Module: abiModule, Name: "reply_int"}}
 }
 
 // prepare does all of loading but the registering. A module that takes the place
@@ -173,7 +179,7 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 	if man.Limits.MemoryPages > 0 {
 		pages = min(pages, man.Limits.MemoryPages)
 	}
-	code, err := fuel.Instrument(wasm, fuel.Options{MemoryPages: uint32(pages)})
+	code, err := fuel.Instrument(wasm, rewriting(pages))
 	if err != nil {
 		return nil, err
 	}

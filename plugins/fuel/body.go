@@ -48,6 +48,7 @@ const (
 	editFunction                 // an index of a function: value
 	editReturn                   // return becomes a branch to label value, if calls are counted
 	editHelper                   // a call of helper value
+	editKept                     // a call of import value, an Options.Kept
 )
 
 // frame is a block that the walk is in.
@@ -65,7 +66,8 @@ type frame struct {
 type walk struct {
 	m       *module
 	helpers *helpers
-	exact   bool // see Options
+	exact   bool   // see Options
+	kept    []bool // imports that are Options.Kept
 	r       reader
 	b       body
 	frames  []frame
@@ -370,7 +372,8 @@ func (w *walk) functionIndex() uint32 {
 func (w *walk) call(at int) {
 	// The point must be planned before the index that stands behind it.
 	peek := w.r
-	if i := peek.index(w.m.functions(), "function"); int(i) < len(w.m.imports) {
+	i := peek.index(w.m.functions(), "function")
+	if int(i) < len(w.m.imports) {
 		w.charge(at, costHostCall)
 	} else {
 		w.charge(at, costCall)
@@ -378,6 +381,13 @@ func (w *walk) call(at int) {
 		w.returned()
 	}
 	w.functionIndex()
+	if int(i) < len(w.kept) && w.kept[i] && w.r.err == nil {
+		w.edits = append(w.edits, edit{at, w.r.at, editKept, i})
+		// An if with two arms is less than two checks.
+		w.blocks += 2
+		w.flow.check()
+		w.flow.check()
+	}
 }
 
 // help replaces the instruction by a call of a helper.

@@ -23,6 +23,9 @@
 //   - Calls nested deeper than a limit call the same host function with
 //     [DepthExceeded], then trap.
 //   - Memories and tables are given maxima.
+//   - The function that the host calls most, [Options.Entry], can be called with what
+//     the host would have to set and read besides, and keep the argument of one call
+//     of an import, [Options.Kept], until it returns.
 //
 // The charge is an upper bound: code that is skipped by a branch may have been
 // charged, at most 64 units for each check passed, or the rest of a straight

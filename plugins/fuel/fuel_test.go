@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,10 +113,37 @@ func provideGuest(t testing.TB, rt wazero.Runtime) {
 	_, err := rt.NewHostModuleBuilder("env").NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
 			stack[0] = uint64(uint32(stack[0]) * 3)
-		}), i32, i32).Export("triple").Instantiate(ctx)
+		}), i32, i32).Export("triple").NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+			if to, ok := ctx.Value(notes{}).(*[]int64); ok {
+				*to = append(*to, int64(stack[0]))
+			}
+		}), []api.ValueType{api.ValueTypeI64}, nil).Export("note").Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// notes is the key of a *[]int64 in the context of a call: what the guest has told
+// the host function note.
+type notes struct{}
+
+// keepsNotes are the options for an export whose first call of note is kept.
+func keepsNotes(export string) Options { return Options{Entry: export, Kept: Import{"env", "note"}} }
+
+// enter calls the entry of a module with so much fuel, and returns what it has
+// noted, the fuel that is left, and whether a note was kept.
+func enter(m api.Module, budget int64, args ...uint64) (results []uint64, noted []int64, left int64, kept uint32, err error) {
+	ctx := context.WithValue(context.Background(), notes{}, &noted)
+	results, err = m.ExportedFunction(EntryName).Call(ctx, append(slices.Clone(args), uint64(budget))...)
+	if err != nil {
+		return nil, noted, 0, 0, err
+	}
+	n := len(results) - 3
+	if kept = uint32(results[n+1]); kept == KeptFilled {
+		noted = append([]int64{int64(results[n+2])}, noted...)
+	}
+	return results[:n], noted, int64(results[n]), kept, nil
 }
 
 // guest is an instance of a module.

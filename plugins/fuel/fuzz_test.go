@@ -49,6 +49,12 @@ func (j *judge) check(t *testing.T, original []byte) bool {
 	if err != nil {
 		return false
 	}
+	// The first of the functions keeps its notes, too.
+	keeping := keepsNotes("a")
+	keeping.MemoryPages, keeping.Depth, keeping.Limits = opt.MemoryPages, opt.Depth, opt.Limits
+	if out, err = Instrument(original, keeping); err != nil {
+		return false // for the checks that it adds
+	}
 	ctx := context.Background()
 	plain, perr := j.rt.CompileModule(ctx, original)
 	if perr == nil {
@@ -109,13 +115,22 @@ func (j *judge) check(t *testing.T, original []byte) bool {
 		}) {
 			continue // references and vectors cannot be passed as numbers
 		}
-		rb, berr := fb.Call(ctx, args...)
+		var na, nb []int64
+		rb, berr := []uint64(nil), error(nil)
+		if entry := b.ExportedFunction(EntryName); entry != nil && name == "a" {
+			rb, nb, _, _, berr = enter(b, int64(b.ExportedGlobal(GlobalName).Get()), args...)
+		} else {
+			rb, berr = fb.Call(context.WithValue(ctx, notes{}, &nb), args...)
+		}
 		if errors.Is(berr, errFuel) || errors.Is(berr, errDepth) {
 			return true
 		}
-		ra, aerr := fa.Call(ctx, args...)
+		ra, aerr := fa.Call(context.WithValue(ctx, notes{}, &na), args...)
 		if trap(aerr) != trap(berr) {
 			t.Fatalf("%s%v: %v as built, %v instrumented", name, args, aerr, berr)
+		}
+		if aerr == nil && !slices.Equal(na, nb) {
+			t.Fatalf("%s%v: notes %v as built, %v instrumented", name, args, na, nb)
 		}
 		for i, typ := range fa.Definition().ResultTypes() {
 			number := typ == api.ValueTypeI32 || typ == api.ValueTypeI64

@@ -12,15 +12,15 @@ func generate(rnd *rand.Rand) []byte {
 		g.module = append(g.module, content...)
 	}
 	g.module = wasm()
-	section(secType, 2, typeFunc, 2, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32)
-	imports := appendName(appendName([]byte{1}, "env"), "triple")
-	section(secImport, append(imports, 0, 1)...)
+	section(secType, 3, typeFunc, 2, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32, typeFunc, 1, typeI64, 0)
+	imports := append(appendName(appendName([]byte{2}, "env"), "triple"), 0, 1)
+	section(secImport, append(appendName(appendName(imports, "env"), "note"), 0, 2)...)
 	section(secFunction, 3, 0, 0, 0)
 	section(secTable, 1, typeFuncRef, 1, 5, 5)
 	section(secMemory, 1, 1, 1, 2)
 	section(secGlobal, 1, typeI32, 1, opI32Const, 3, opEnd)
-	section(secExport, 4, 1, 'a', 0, 1, 1, 'b', 0, 2, 1, 'c', 0, 3, 1, 'm', 2, 0)
-	section(secElement, 1, 0, opI32Const, 1, opEnd, 3, 1, 2, 3)
+	section(secExport, 4, 1, 'a', 0, 2, 1, 'b', 0, 3, 1, 'c', 0, 4, 1, 'm', 2, 0)
+	section(secElement, 1, 0, opI32Const, 1, opEnd, 3, 2, 3, 4)
 	section(secDataCount, 1)
 	code := []byte{3}
 	for range 3 {
@@ -93,7 +93,7 @@ func (g *generator) statement(depth int) {
 		g.put(0x01)
 		return
 	}
-	switch g.rnd.IntN(16) {
+	switch g.rnd.IntN(17) {
 	case 0, 1, 2:
 		g.value(depth)
 		g.put(opLocalSet, byte(g.rnd.IntN(5)))
@@ -144,6 +144,9 @@ func (g *generator) statement(depth int) {
 	case 15:
 		g.address(depth)
 		g.put(opI32Const, byte(g.rnd.IntN(6)), opI32Const, byte(g.rnd.IntN(2)), opMisc, miscMemoryInit, 0, 0)
+	case 16:
+		g.value(depth)
+		g.put(opI64ExtendU, opCall, 1)
 	}
 }
 
@@ -177,7 +180,7 @@ func (g *generator) value(depth int) {
 	case 8:
 		g.value(depth + 1)
 		g.value(depth + 1)
-		g.put(opCall, byte(1+g.rnd.IntN(3)))
+		g.put(opCall, byte(2+g.rnd.IntN(3)))
 	case 9:
 		g.value(depth + 1)
 		g.value(depth + 1)

@@ -1,5 +1,7 @@
 package fuel
 
+import "slices"
+
 // Check reports why a module would be refused by [Instrument] with the same
 // limits, as an [*Error], or nil. It does not validate types; compiling the
 // result of Instrument does.
@@ -32,7 +34,7 @@ func Instrument(wasm []byte, opt Options) ([]byte, error) {
 		return nil, &Error{Offset: m.sections[secMemory].items, Func: -1, Reason: "memory begins with " +
 			pages(m.memory.min) + ", at most " + pages(opt.MemoryPages) + " are allowed"}
 	}
-	w := &writer{m: m, opt: opt, helpers: newHelpers(m), types: newTypes(m)}
+	w := &writer{m: m, opt: opt, helpers: newHelpers(m), types: newTypes(m), entry: m.findEntry(opt)}
 	return w.module()
 }
 
@@ -42,6 +44,7 @@ type writer struct {
 	opt     Options
 	helpers *helpers
 	types   *types
+	entry   *entry // or nil
 	out     []byte
 }
 
@@ -73,6 +76,12 @@ func (w *writer) module() ([]byte, error) {
 		code = appendU32(code, uint32(len(b)))
 		code = append(code, b...)
 	}
+	if w.entry != nil {
+		params, results := w.entry.functionType(m)
+		helperTypes = append(helperTypes, w.types.index(params, results))
+		b := w.entry.body(m)
+		code = append(appendU32(code, uint32(len(b))), b...)
+	}
 
 	w.out = make([]byte, 0, len(m.bytes)+len(m.bytes)/2+1024)
 	w.out = append(w.out, m.bytes[:8]...)
@@ -94,12 +103,22 @@ func (w *writer) module() ([]byte, error) {
 	w.memory()
 
 	mutableZero := []byte{typeI64, 1, opI64Const, 0, opEnd}
-	w.vector(secGlobal, 2, append(mutableZero, mutableZero...))
-
+	globals := slices.Concat(mutableZero, mutableZero)
 	b = appendName(nil, GlobalName)
 	b = append(b, 3)
 	b = appendU32(b, m.fuelGlobal())
-	w.vector(secExport, 1, b)
+	if w.entry == nil {
+		w.vector(secGlobal, 2, globals)
+		w.vector(secExport, 1, b)
+	} else {
+		globals = append(globals, typeI32, 1, opI32Const, 0, opEnd) // KeptNone
+		w.vector(secGlobal, 4, append(globals, mutableZero...))
+		b = append(appendName(b, KeptName), 3)
+		b = appendU32(b, m.keptGlobal())
+		b = append(appendName(b, EntryName), 0)
+		b = appendU32(b, m.helperFunction(uint32(len(w.helpers.keys))))
+		w.vector(secExport, 3, b)
+	}
 
 	w.copied(secStart)
 	w.vector(secElement, 0, nil)
@@ -189,6 +208,9 @@ func (m *module) maxPages(limit uint32) uint32 {
 // code returns the rewritten bodies, each with its length before it.
 func (w *writer) code() ([]byte, error) {
 	walk := walk{m: w.m, helpers: w.helpers, exact: w.opt.exact}
+	if w.entry != nil {
+		walk.kept = w.entry.kept
+	}
 	out := make([]byte, 0, 2*(w.m.sections[secCode].end-w.m.sections[secCode].items))
 	var b []byte
 	for _, original := range w.m.bodies {
@@ -243,6 +265,8 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 		case editHelper:
 			b = append(b, opCall)
 			b = appendU32(b, m.helperFunction(e.value))
+		case editKept:
+			b = m.appendKept(b, e.value, scratch)
 		}
 	}
 	b = append(b, m.bytes[at:src.end]...) // ends with the end of the function, or of the block

@@ -11,6 +11,11 @@ const (
 	RefillName = "refill"
 	// GlobalName is the export by which the host reads and sets the fuel.
 	GlobalName = "latchkey_fuel"
+	// EntryName is the function that is added for Options.Entry.
+	EntryName = "latchkey_entry"
+	// KeptName is the export by which the host reads and sets what is known of
+	// Options.Kept, one of KeptNone, KeptAwait and KeptFilled.
+	KeptName = "latchkey_kept"
 
 	reservedPrefix = "latchkey_"
 )
@@ -107,6 +112,17 @@ type Options struct {
 	// of its locals, begun ones included, because that is what its frame costs.
 	// Default 1,000, about 1 MiB of stack.
 	Depth uint32
+
+	// Entry is an exported function, of 8 parameters and 8 results at most, that the
+	// host may call as EntryName as well, with its fuel as one more parameter and as
+	// the first of three more results. If there is none, nothing is added.
+	Entry string
+
+	// Kept is an imported function of type (i64) -> (). Its first call while Entry runs
+	// does not leave the guest: the argument is the last result of EntryName, if the
+	// one before it is KeptFilled. Every other call is the host's. The host calls it
+	// off by setting KeptName to KeptNone. A call through a table is always the host's.
+	Kept Import
 
 	// exact charges each instruction by itself when it runs: the truth that
 	// tests compare the charges with.

@@ -70,20 +70,22 @@ type memory struct {
 
 // module is what has to be known of a module to check and rewrite its code.
 type module struct {
-	bytes    []byte
-	limits   Limits
-	sections [secEnd]section
-	types    []funcType
-	imports  []uint32 // type of each imported function
-	funcs    []uint32 // type of each defined function
-	tables   []table
-	memory   *memory
-	globals  int
-	elements int
-	data     []uint32 // length of each data segment
-	nData    int      // from the data count section, -1 without
-	bodies   []body
-	names    []byte // content of the name section
+	bytes       []byte
+	limits      Limits
+	sections    [secEnd]section
+	types       []funcType
+	imports     []uint32          // type of each imported function
+	exported    map[string]uint32 // functions by the names of their exports
+	importNames []Import
+	funcs       []uint32 // type of each defined function
+	tables      []table
+	memory      *memory
+	globals     int
+	elements    int
+	data        []uint32 // length of each data segment
+	nData       int      // from the data count section, -1 without
+	bodies      []body
+	names       []byte // content of the name section
 }
 
 // parse reads a module and checks everything but the bodies of its functions.
@@ -187,6 +189,7 @@ func (m *module) section(id byte, r *reader) {
 		each(lim.Globals, "globals", func() { m.readGlobal(r, s) })
 	case secExport:
 		seen := make(map[string]bool)
+		m.exported = make(map[string]uint32)
 		each(lim.Exports, "exports", func() { m.readExport(r, s, seen) })
 	case secStart:
 		s.items = r.at
@@ -233,6 +236,7 @@ func (m *module) readImport(r *reader) {
 		r.failAt(r.at-1, "import %q %q is not a function: memories, tables and globals cannot be imported", from, name)
 	}
 	m.imports = append(m.imports, r.index(len(m.types), "type"))
+	m.importNames = append(m.importNames, Import{string(from), string(name)})
 }
 
 // readLimits reads the limits of a table or memory.
@@ -332,7 +336,9 @@ func (m *module) readExport(r *reader, s *section, seen map[string]bool) {
 	seen[name] = true
 	switch kind := r.byte(); kind {
 	case 0:
-		m.functionRef(r, s)
+		if m.functionRef(r, s); r.err == nil {
+			m.exported[name] = s.functions[len(s.functions)-1].index
+		}
 	case 1:
 		r.index(len(m.tables), "table")
 	case 2:
