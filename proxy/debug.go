@@ -16,16 +16,27 @@ func debugCommands() []*command.Spec {
 		Group: "server", Since: "1.0.0", Complexity: "Depends on subcommand.",
 		Summary: "What tests of clients and servers need. Only for whom enable-debug-command allows it.",
 		Syntax:  "subcommand [argument [argument ...]]",
-		Differs: "Has CHANGE-REPL-ID, ERROR, OBJECT, PROTOCOL, SET-ACTIVE-EXPIRE, SET-DISABLE-DENY-SCRIPTS (without effect) and SLEEP. SLEEP holds up its own client only.",
+		Differs: "Has CHANGE-REPL-ID, DIGEST, DIGEST-VALUE, ERROR, LOG, OBJECT, POPULATE, PROTOCOL, SET-ACTIVE-EXPIRE, SLEEP and, without effect, QUICKLIST-PACKED-THRESHOLD, REPLYBUFFER and SET-DISABLE-DENY-SCRIPTS. SLEEP holds up its own client only.",
 		Help: []string{
 			"CHANGE-REPL-ID",
 			"    Change the replication IDs of the instance.",
 			"    Dangerous: should be used only for testing the replication subsystem.",
+			"DIGEST",
+			"    Output a hex signature representing the current DB content.",
+			"DIGEST-VALUE <key> [<key> ...]",
+			"    Output a hex signature of the values of all the specified keys.",
 			"ERROR <string>",
 			"    Return a Redis protocol error with <string> as message. Useful for clients",
 			"    unit tests to simulate Redis errors.",
+			"LOG <message>",
+			"    Write <message> to the server log.",
 			"OBJECT <key>",
 			"    Show low level info about `key` and associated value.",
+			"POPULATE <count> [<prefix>] [<size>]",
+			"    Create <count> string keys named key:<num>. If <prefix> is specified then",
+			"    it is used instead of the 'key' prefix. These are not propagated to",
+			"    replicas. Cluster slots are not respected so keys not belonging to the",
+			"    current node can be created in cluster mode.",
 			"PROTOCOL <type>",
 			"    Reply with a test value of the specified type. <type> can be: string,",
 			"    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
@@ -73,6 +84,19 @@ func debugCommand(c *command.Call) {
 		debugProtocol(c)
 	case c.Is(1, "object") && n == 3:
 		debugObject(c)
+	case c.Is(1, "digest") && n == 2:
+		debugDigest(c)
+	case c.Is(1, "digest-value"):
+		debugDigestValue(c)
+	case c.Is(1, "log") && n == 3:
+		s.log.Warn("debug log", "message", string(c.Args[2]))
+		c.OK()
+	case c.Is(1, "populate") && n >= 3 && n <= 5:
+		debugPopulate(c)
+	case c.Is(1, "quicklist-packed-threshold") && n == 3:
+		debugPackedThreshold(c)
+	case c.Is(1, "replybuffer") && n == 4:
+		c.OK()
 	default:
 		c.Err(command.UnknownSubcommand(c.Spec, sub))
 	}
@@ -121,28 +145,18 @@ func debugSleep(c *command.Call) {
 
 // debugObject tells what can be told of an entry, in Redis's form.
 func debugObject(c *command.Call) {
-	tx := c.Tx
-	if c.From == command.FromClient { // otherwise the transaction runs alone
-		tx.Begin()
-		tx.Add(c.DB(), c.Args[2])
-		if !tx.AcquireFast() {
-			if err := tx.Acquire(c.S.Wait); err != nil {
-				c.Err(command.WaitError(err))
-				return
-			}
+	debugTx(c, c.Args[2:], false, func(*store.Tx) {
+		k := c.Key(2)
+		if !k.Exists() {
+			c.Err(command.ErrNoSuchKey)
+			return
 		}
-		defer tx.Rollback() // nothing was changed
-	}
-	k := c.Key(2)
-	if !k.Exists() {
-		c.Err(command.ErrNoSuchKey)
-		return
-	}
-	idle := k.IdleSeconds()
-	clock := (asServer(c).seconds() - idle) & (1<<24 - 1)
-	c.Reply.Status("Value at:0x0 refcount:1 encoding:" + encoding(k) +
-		" serializedlength:" + strconv.Itoa(len(k.Str())+1) +
-		" lru:" + strconv.FormatInt(clock, 10) + " lru_seconds_idle:" + strconv.FormatInt(idle, 10))
+		idle := k.IdleSeconds()
+		clock := (asServer(c).seconds() - idle) & (1<<24 - 1)
+		c.Reply.Status("Value at:0x0 refcount:1 encoding:" + encoding(k) +
+			" serializedlength:" + strconv.Itoa(len(k.Str())+1) +
+			" lru:" + strconv.FormatInt(clock, 10) + " lru_seconds_idle:" + strconv.FormatInt(idle, 10))
+	})
 }
 
 // longestEmbedded is the length up to which Redis keeps a string and its header

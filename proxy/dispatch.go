@@ -77,7 +77,15 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 			return
 		}
 	}
+	if c.multi != nil && c.s.store.OverLimit() && c.overLimit(spec) {
+		c.refuse(spec, command.ErrOOM)
+		return
+	}
 	if c.subs.any.Load() && c.sess.Proto == 2 && !allowedWhileSubscribed(spec) {
+		if spec.Flags&command.DenyOOM != 0 && c.s.store.OverLimit() {
+			c.refuse(spec, command.ErrOOM) // Redis looks at memory first
+			return
+		}
 		c.refuse(spec, "ERR Can't execute '"+spec.FullName()+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 		return
 	}
@@ -87,10 +95,6 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 	}
 	if c.s.engine.Pausing.Load() && !c.holdCommand(spec, args) {
 		c.quitting = true
-		return
-	}
-	if c.multi != nil && c.s.store.OverLimit() && c.overLimit(spec) {
-		c.refuse(spec, command.ErrOOM)
 		return
 	}
 	call := &c.call

@@ -65,17 +65,24 @@ func (m *monitors) leave(c *client) {
 // again is shown once, and in the order of the commits.
 func (m *monitors) feed(c *command.Call, inTx bool) {
 	line := monitorLine(time.Now(), c)
+	self, _ := c.S.Client.(*client)
 	if inTx {
-		c.Tx.Emit(store.Event{Kind: store.EventDo, Weight: len(line), Do: func() { m.push(line) }})
+		c.Tx.Emit(store.Event{Kind: store.EventDo, Weight: len(line), Do: func() { m.push(line, self) }})
 		return
 	}
-	m.push(line)
+	m.push(line, self)
 }
 
-func (m *monitors) push(line []byte) {
+// push sends a line to all in MONITOR; self, whose command it is, reads it behind
+// the reply, as in Redis.
+func (m *monitors) push(line []byte, self *client) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range m.clients {
+		if c == self {
+			c.own.add(line)
+			continue
+		}
 		c.out.push(line)
 	}
 }
