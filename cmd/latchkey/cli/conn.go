@@ -183,6 +183,8 @@ func (a address) hint(err error) string {
 		return "no server is running there; -h, -p and -s choose another"
 	case strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return "the server does not speak TLS there; leave --tls out or choose its TLS port with -p"
+	case a.tls && errors.Is(err, os.ErrDeadlineExceeded):
+		return "the server may not speak TLS there: it waits for more; leave --tls out or choose its TLS port with -p"
 	case strings.Contains(err.Error(), "certificate signed by unknown authority"):
 		return "--cacert FILE names the authority to trust"
 	}

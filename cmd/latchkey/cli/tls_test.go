@@ -8,9 +8,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -82,4 +85,34 @@ func TestTLS(t *testing.T) {
 	runCLI("", with("ping")...).want(t, 1, "=", "cannot negotiate TLS with 127.0.0.1:"+port)
 	runCLI("", with("--cacert", certFile, "ping")...).want(t, 1, "=", "certificate")
 	runCLI("", "-p", port, "--tls", "--insecure", "ping").want(t, 1, "=", "certificate required")
+}
+
+// TestTLSWithoutTLS: what a server that does not speak TLS makes of it says what to try.
+func TestTLSWithoutTLS(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			client.Write([]byte("-ERR unknown command\r\n"))
+			client.Close()
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	runCLI("", "--tls", "-p", port, "ping").want(t, 1, "=", "hint: the server does not speak TLS there")
+
+	// One that waits for the end of a line gives no sign.
+	if got := (address{tls: true}).hint(fmt.Errorf("cannot negotiate TLS: %w", os.ErrDeadlineExceeded)); !strings.HasPrefix(got, "the server may not speak TLS there") {
+		t.Errorf("the hint for a handshake that takes too long is %q", got)
+	}
+	if got := (address{}).hint(os.ErrDeadlineExceeded); got != "" {
+		t.Errorf("the hint for a timeout without TLS is %q, want none", got)
+	}
 }
