@@ -51,7 +51,10 @@ func configGet(c *command.Call) {
 	for i, a := range c.Args[2:] {
 		patterns[i] = string(a)
 	}
-	pairs := asServer(c).cfg.Get(patterns...)
+	pairs := asServer(c).cfg.GetWhile(c.GoesOn, patterns...)
+	if !c.GoOn(len(pairs)) {
+		return
+	}
 	c.Reply.Map(len(pairs))
 	for _, p := range pairs {
 		c.Reply.BulkString(p.Name)

@@ -217,12 +217,39 @@ func (h *hub) publish(channel, payload []byte, origin any) int {
 		n += h.send(l, &m, origin)
 	}
 	for _, l := range h.patterns.order {
-		if l != nil && glob.Match([]byte(l.name), channel, false) {
+		if l != nil && l.hears(channel) {
 			m := message{kind: "pmessage", pattern: l.name, channel: channel, payload: payload}
 			n += h.send(l, &m, origin)
 		}
 	}
 	return n
+}
+
+// hearingSteps is how long a pattern is compared with a channel at most, four
+// milliseconds or so: all who publish, subscribe and leave wait meanwhile.
+const hearingSteps = 1 << 22
+
+// hears tells whether the pattern that l is about matches a channel.
+func (l *listeners) hears(channel []byte) bool {
+	if len(l.name)*len(channel) <= hearingSteps {
+		return glob.Match([]byte(l.name), channel, false)
+	}
+	left := hearingSteps
+	return glob.MatchWhile([]byte(l.name), channel, false, func(steps int) bool {
+		left -= steps
+		return left > 0
+	})
+}
+
+// names are those of the channels or patterns that somebody listens to.
+func (h *hub) names(t *topics) []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	names := make([]string, 0, len(t.byName))
+	for name := range t.byName {
+		names = append(names, name)
+	}
+	return names
 }
 
 // publishShard is publish for shard channels, which patterns do not reach.

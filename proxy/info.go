@@ -47,6 +47,9 @@ var infoSections = []infoSection{
 	{name: "scriptstats", title: "Scriptstats", optional: true, write: (*Server).infoScriptstats},
 }
 
+// sectionWork is what a section costs, in units of work.
+const sectionWork = 500
+
 func infoCommand(c *command.Call) {
 	c.S.FlushStats() // what this client has just run counts too
 	usual, all := len(c.Args) == 1, false
@@ -68,6 +71,9 @@ func infoCommand(c *command.Call) {
 	for i := range infoSections {
 		sec := &infoSections[i]
 		if all || usual && !sec.optional || slices.Contains(names, sec.name) {
+			if !c.GoOn(sectionWork) {
+				return
+			}
 			t.begin(sec.title)
 			sec.write(s, &t)
 		}

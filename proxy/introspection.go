@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/latchkey-proxy/latchkey/store/command"
-	"github.com/latchkey-proxy/latchkey/store/glob"
 )
 
 const commandFlags = command.Loading | command.Stale
@@ -78,7 +77,9 @@ func commandAll(c *command.Call) {
 	all := c.E.Table.All()
 	c.Reply.Array(len(all))
 	for _, s := range all {
-		describe(c.Reply, s)
+		if describe(c.Reply, s); !c.GoOn(describeWork) {
+			return
+		}
 	}
 }
 
@@ -96,6 +97,9 @@ func commandInfo(c *command.Call) {
 		} else {
 			c.Reply.Null()
 		}
+		if !c.GoOn(describeWork) {
+			return
+		}
 	}
 }
 
@@ -109,6 +113,14 @@ func commandNamed(t *command.Table, name []byte) *command.Spec {
 	}
 	return s.SubByName(sub)
 }
+
+// What it costs to describe a command, to document it and to tell its name, in
+// units of work, beside what each part of a reply costs who gets it.
+const (
+	describeWork = 50
+	documentWork = 200
+	nameWork     = 10
+)
 
 // hiddenFlags are the flags that COMMAND does not tell, as Redis does not.
 const hiddenFlags = command.MayReplicate | command.Protected | command.MovableKeys
@@ -221,13 +233,16 @@ func commandList(c *command.Call) {
 		keep = func(s *command.Spec) bool { return s.AllCategories()&category != 0 }
 	case c.Is(3, "pattern"):
 		pattern := bytes.ToLower(c.Args[4])
-		keep = func(s *command.Spec) bool { return glob.Match(pattern, []byte(s.FullName()), false) }
+		keep = func(s *command.Spec) bool { return c.Match(pattern, s.FullName()) }
 	default:
 		c.Err(command.ErrSyntax)
 		return
 	}
 	var names []string
 	for _, s := range c.E.Table.All() {
+		if !c.GoOn(nameWork * (1 + len(s.Sub))) {
+			return
+		}
 		if keep(s) {
 			names = append(names, s.FullName())
 		}
@@ -236,6 +251,9 @@ func commandList(c *command.Call) {
 				names = append(names, sub.FullName())
 			}
 		}
+	}
+	if !c.GoOn(len(names)) { // the last match may have been given up
+		return
 	}
 	c.Reply.Array(len(names))
 	for _, n := range names {
@@ -337,7 +355,9 @@ func commandDocs(c *command.Call) {
 	c.Reply.Map(len(specs))
 	for _, s := range specs {
 		c.Reply.BulkString(s.FullName())
-		document(c.Reply, s)
+		if document(c.Reply, s); !c.GoOn(documentWork) {
+			return
+		}
 	}
 }
 

@@ -228,6 +228,9 @@ func memoryUsage(c *command.Call) {
 }
 
 func memoryStats(c *command.Call) {
+	if !c.GoOn(4 * sectionWork) {
+		return
+	}
 	u, scripts := asServer(c).memoryUse(), asServer(c).scripts()
 	r := c.Reply
 	type field struct {

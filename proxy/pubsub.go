@@ -6,7 +6,6 @@ import (
 	"github.com/latchkey-proxy/latchkey/proxy/resp"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
-	"github.com/latchkey-proxy/latchkey/store/glob"
 )
 
 const subscribeFlags = command.PubSub | command.NoScript | command.Loading | command.Stale
@@ -238,14 +237,20 @@ func publishTo(c *command.Call, kind store.EventKind) {
 		return
 	}
 	// Part of a transaction: the message leaves with it, or never.
+	if !c.Tx.PayBytes(len(c.Args[1]) + len(c.Args[2])) {
+		return
+	}
 	c.Tx.Emit(store.Event{Kind: kind, Origin: c.S.Client, Channel: slices.Clone(c.Args[1]), Payload: slices.Clone(c.Args[2])})
-	c.Reply.Int(int64(h.audience(kind, c.Args[1])))
+	n, patterns := h.audience(kind, c.Args[1])
+	c.Tx.Pay(topicWork * patterns)
+	c.Reply.Int(int64(n))
 }
 
-// audience is how many a message to the channel would reach now.
-func (h *hub) audience(kind store.EventKind, channel []byte) int {
+// audience is how many a message to the channel would reach now, and how many
+// patterns were looked at.
+func (h *hub) audience(kind store.EventKind, channel []byte) (n, patterns int) {
 	if h.listening.Load() == 0 {
-		return 0
+		return 0, 0
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -253,18 +258,18 @@ func (h *hub) audience(kind store.EventKind, channel []byte) int {
 	if kind == store.EventSPublish {
 		t = &h.shard
 	}
-	n := 0
 	if l := t.byName[string(channel)]; l != nil {
 		n = l.count()
 	}
 	if kind == store.EventPublish {
+		patterns = len(h.patterns.order)
 		for _, l := range h.patterns.order {
-			if l != nil && glob.Match([]byte(l.name), channel, false) {
+			if l != nil && l.hears(channel) {
 				n += l.count()
 			}
 		}
 	}
-	return n
+	return n, patterns
 }
 
 func pubsubChannels(c *command.Call)      { listTopics(c, &asServer(c).hub.channels) }
@@ -275,14 +280,22 @@ func listTopics(c *command.Call, t *topics) {
 		c.Err(command.UnknownSubcommand(c.Spec, c.Args[1]))
 		return
 	}
-	h := asServer(c).hub
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	var names []string
-	for name := range t.byName {
-		if len(c.Args) == 2 || glob.Match(c.Args[2], []byte(name), false) {
-			names = append(names, name)
+	names := asServer(c).hub.names(t)
+	if len(c.Args) == 3 {
+		// Without the hub's mutex: names and pattern are as long as clients like.
+		matching := names[:0]
+		for _, name := range names {
+			if c.Match(c.Args[2], name) {
+				matching = append(matching, name)
+			}
+			if !c.GoOn(topicWork) {
+				return
+			}
 		}
+		names = matching
+	}
+	if !c.GoOn(topicWork * len(names)) {
+		return
 	}
 	slices.Sort(names)
 	c.Reply.Array(len(names))
@@ -290,6 +303,9 @@ func listTopics(c *command.Call, t *topics) {
 		c.Reply.BulkString(name)
 	}
 }
+
+// topicWork is what a channel costs that is looked at, in units of work.
+const topicWork = 5
 
 func pubsubNumPat(c *command.Call) {
 	h := asServer(c).hub

@@ -3,6 +3,7 @@ package scripting
 import (
 	"math"
 	"strings"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -219,9 +220,35 @@ func (lr *luaReply) reset() {
 // add notes one reply and charges for it. Its callers are handlers in the middle
 // of their work, which must not be unwound: an empty account is only noted here.
 func (lr *luaReply) add(kind nodeKind, n, bytes int, v lua.LValue) {
+	lr.hold(bytes)
 	lr.nodes = append(lr.nodes, node{kind, n, v})
-	lr.run.Mem += int64(bytes)
-	lr.run.Left--
+}
+
+// nodeBytes is what a node takes in a list that doubles when it is full, and the
+// interface that a number or string in it needs.
+const nodeBytes = int(2*unsafe.Sizeof(node{})) + 16
+
+// hold charges for a node with so many bytes. It returns false when there is no
+// room for these: then the reply is for nobody, and they need not be taken.
+func (lr *luaReply) hold(bytes int) bool {
+	r := lr.run
+	r.Left--
+	if bytes += nodeBytes; bytes >= 1<<16 || r.Full() || len(lr.nodes) == cap(lr.nodes) {
+		return r.Hold(bytes, lr.held)
+	}
+	r.Mem += int64(bytes)
+	return true
+}
+
+// held is what the reply holds so far.
+func (lr *luaReply) held() int {
+	n := nodeBytes * len(lr.nodes)
+	for i := range lr.nodes {
+		if s, ok := lr.nodes[i].value.(lua.LString); ok {
+			n += len(s)
+		}
+	}
+	return n
 }
 
 func (lr *luaReply) bulk(s string) { lr.add(nodeValue, 0, 32+len(s), lua.LString(s)) }
@@ -258,7 +285,9 @@ func (lr *luaReply) Bulk(b []byte) {
 			}
 		}
 	}
-	lr.bulk(string(b))
+	if lr.hold(16 + len(b)) {
+		lr.nodes = append(lr.nodes, node{nodeValue, 0, lua.LString(b)})
+	}
 }
 
 // BulkString becomes a string.

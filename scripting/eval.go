@@ -446,7 +446,7 @@ func (sc *scriptCall) checkACL(argv [][]byte) (allowed, known bool) {
 // log has a line of redis.log leave with the transaction, or never.
 func (sc *scriptCall) log(level slog.Level, text string) {
 	e, name := sc.runner.engine, sc.name()
-	sc.outer.Tx.Emit(store.Event{Kind: store.EventDo, Payload: []byte(text), Do: func() { e.log(name, level, text) }})
+	sc.outer.Tx.Emit(store.Event{Kind: store.EventDo, Weight: len(text), Do: func() { e.log(name, level, text) }})
 }
 
 // promote ends a run under latches that has used up its allowance.

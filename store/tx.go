@@ -283,6 +283,8 @@ func (tx *Tx) LSN() uint64 { return tx.lsn }
 
 // Emit puts an event into the outbox. Its bytes must be the event's own.
 func (tx *Tx) Emit(ev Event) {
-	tx.weigh(int(unsafe.Sizeof(ev)) + len(ev.Channel) + len(ev.Payload) + ev.Weight)
+	n := int(unsafe.Sizeof(ev)) + len(ev.Channel) + len(ev.Payload) + ev.Weight
+	tx.weigh(n)
+	tx.Alloc(n)
 	tx.events = append(tx.events, ev)
 }

@@ -17,7 +17,10 @@ const maxSetBytes = 64 << 10
 // Get answers CONFIG GET: the directives that the patterns match, each once, those of the first pattern first. A name
 // without *, ? or [ is looked up in any case and shown as it was asked for, as Redis does; patterns match aliases too
 // and leave out hidden directives.
-func (c *Config) Get(patterns ...string) []Pair {
+func (c *Config) Get(patterns ...string) []Pair { return c.GetWhile(nil, patterns...) }
+
+// GetWhile is Get that goes on while goOn says so, as glob.MatchWhile; what it returns then is not whole.
+func (c *Config) GetWhile(goOn func(steps int) bool, patterns ...string) []Pair {
 	r := c.known.Load()
 	var pairs []Pair
 	seen := make(map[string]bool)
@@ -38,11 +41,14 @@ func (c *Config) Get(patterns ...string) []Pair {
 			if e.Hidden {
 				continue
 			}
-			if glob.Match(pattern, e.Name, true) {
+			if goOn != nil && !goOn(min(len(pattern), len(e.Name))) {
+				return nil
+			}
+			if glob.MatchWhile(pattern, e.Name, true, goOn) {
 				show(e, e.Name, e.Name)
 			}
 			for _, alias := range e.Aliases {
-				if glob.Match(pattern, alias, true) {
+				if glob.MatchWhile(pattern, alias, true, goOn) {
 					show(e, alias, alias)
 				}
 			}

@@ -259,6 +259,23 @@ func (a *Account) Alloc(n int) bool {
 	return a.Stop == nil
 }
 
+// Full tells that memory is to be looked at.
+func (a *Account) Full() bool { return a.Mem >= a.memNext }
+
+// Hold is Alloc for a part of a reply, of which there are held bytes already: all
+// that is in use, whatever the heap and the collector say, so the limit holds for it
+// to the byte. When it returns false the run must end, and the part is not needed.
+func (a *Account) Hold(n int, held func() int) bool {
+	if a.Stop == nil && a.terms.Short == 0 && int64(held())+int64(n) > a.limits.Memory {
+		a.Stop = ErrMemory
+	}
+	if a.Stop != nil {
+		a.quantum, a.Left = 0, 0 // whoever goes on all the same is stopped at once
+		return false
+	}
+	return a.Alloc(n)
+}
+
 // look settles the account and decides whether the run goes on. A short run ends
 // here: it was to be done before anybody looks.
 func (a *Account) look() {

@@ -2,6 +2,7 @@ package closure
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
@@ -47,15 +48,39 @@ func (r *reply) reset() {
 // add notes one reply and charges for it. Its callers are handlers in the middle
 // of their work, which must not be unwound: an empty account is only noted here.
 func (r *reply) add(kind nodeKind, n, bytes int, v Value) {
+	r.hold(bytes)
 	r.nodes = append(r.nodes, node{kind: kind, n: n, value: v})
-	r.m.Mem += int64(bytes)
-	r.m.Left--
 }
 
 func (r *reply) field(name string, v Value) {
+	r.hold(256)
 	r.nodes = append(r.nodes, node{kind: nodeField, name: name, value: v})
-	r.m.Mem += 256
-	r.m.Left--
+}
+
+// nodeBytes is what a node takes in a list that doubles when it is full.
+const nodeBytes = int(2 * unsafe.Sizeof(node{}))
+
+// hold charges for a node with so many bytes. It returns false when there is no
+// room for these: then the reply is for nobody, and they need not be taken.
+func (r *reply) hold(bytes int) bool {
+	m := r.m
+	m.Left--
+	if bytes += nodeBytes; bytes >= 1<<16 || m.Full() || len(r.nodes) == cap(r.nodes) {
+		return m.Hold(bytes, r.held)
+	}
+	m.Mem += int64(bytes)
+	return true
+}
+
+// held is what the reply holds so far.
+func (r *reply) held() int {
+	n := nodeBytes * len(r.nodes)
+	for i := range r.nodes {
+		if v := r.nodes[i].value; v.IsString() {
+			n += len(v.AsString())
+		}
+	}
+	return n
 }
 
 // wordsCompared is how many of ARGV a reply is compared with, maxCompared how
@@ -92,7 +117,9 @@ func (r *reply) Bulk(b []byte) {
 			}
 		}
 	}
-	r.bulk(string(b))
+	if r.hold(16 + len(b)) {
+		r.nodes = append(r.nodes, node{value: value.String(string(b))})
+	}
 }
 
 // BulkString becomes a string.

@@ -39,49 +39,64 @@ func scanCommands() []*Spec {
 type nameFilter struct {
 	pattern []byte
 	all     bool
-	// wide: a star stands before the end, so that the work is bounded by the
-	// product of the two lengths only.
-	wide bool
 }
 
 func newNameFilter(pattern []byte) nameFilter {
-	star := bytes.IndexByte(pattern, '*')
-	return nameFilter{pattern, len(pattern) == 1 && star == 0, star >= 0 && star < len(pattern)-1}
+	return nameFilter{pattern, len(pattern) == 1 && pattern[0] == '*'}
 }
 
-// work is what it costs to match a name, in units of a Meter.
-func (f nameFilter) work(name string) int {
-	switch {
-	case f.all:
-		return 1
-	case f.wide:
-		return 1 + len(f.pattern)*len(name)>>3
-	}
-	return 1 + min(len(f.pattern), len(name))>>3
-}
-
-// among gathers the names that match.
+// among gathers the names that match; what there is when it need not go on is for nobody.
 func (f nameFilter) among(c *Call, out, names []string) []string {
 	work := 0
 	for _, name := range names {
-		if work += f.work(name); work >= matchWork {
-			if !c.pay(work) {
-				break
+		if work += 1 + min(len(f.pattern)*len(name), shortMatch)/(8*stepsPerUnit); work >= matchWork {
+			if !c.GoOn(work) {
+				return out
 			}
 			work = 0
 		}
-		if f.match(name) {
+		if f.all || c.Match(f.pattern, name) {
 			out = append(out, name)
 		}
 	}
-	c.pay(work)
+	c.GoOn(work)
 	return out
 }
 
 // matchWork is how much of it is charged at once.
 const matchWork = 256
 
-func (f nameFilter) match(name string) bool { return f.all || glob.Match(f.pattern, name, false) }
+const (
+	// stepsPerUnit is how many steps of a match are one unit of work.
+	stepsPerUnit = 4
+	// shortMatch is how many steps nobody need be asked for.
+	shortMatch = 4096
+)
+
+// Match matches a name with a glob pattern, both as long as a client likes. It charges
+// for it and ends as GoOn says.
+func (c *Call) Match(pattern []byte, name string) bool {
+	if len(pattern)*len(name) <= shortMatch {
+		return glob.Match(pattern, name, false)
+	}
+	return glob.MatchWhile(pattern, name, false, c.GoesOn)
+}
+
+// GoesOn is GoOn in the steps of package glob.
+func (c *Call) GoesOn(steps int) bool { return c.GoOn(steps / stepsPerUnit) }
+
+// GoOn charges n units of work to whose budget the command is on (see store.Meter)
+// and tells whether to go on. If not, the handler returns: the budget is used up, or
+// the client that waits for the reply has gone or was killed.
+func (c *Call) GoOn(n int) bool {
+	if c.Tx != nil && c.Tx.Metered() {
+		return c.Tx.Pay(n) && !c.Tx.Spent()
+	}
+	if c.cancelled() && c.failed == "" {
+		c.Err(ErrCancelled)
+	}
+	return c.failed == ""
+}
 
 func keys(c *Call) {
 	filter := newNameFilter(c.Args[1])
@@ -92,10 +107,10 @@ func keys(c *Call) {
 		cursor = c.Tx.Scan(c.S.DB, cursor, 1, func(name, _ string) { part = append(part, name) })
 		had := len(names)
 		names = filter.among(c, names, part)
-		if !c.alloc(nameSlot*(len(names)-had)) || c.Tx.Spent() {
+		if !c.alloc(nameSlot*(len(names)-had)) || !c.GoOn(0) {
 			return
 		}
-		if cursor == 0 || c.cancelled() {
+		if cursor == 0 {
 			break
 		}
 	}
@@ -141,7 +156,7 @@ func scan(c *Call) {
 		})
 		had := len(names)
 		names = o.filter.among(c, names, part)
-		if !c.alloc(nameSlot*(len(names)-had)) || c.Tx.Spent() {
+		if !c.alloc(nameSlot*(len(names)-had)) || !c.GoOn(0) {
 			return
 		}
 		if next == 0 || left <= 0 {

@@ -190,7 +190,7 @@ func sScan(c *Call) {
 		next = int(max(0, int64(left)-min(o.count, int64(left))))
 	}
 	found := o.filter.among(c, nil, members[next:left])
-	if !c.alloc(nameSlot*len(found)) || c.Tx.Spent() {
+	if !c.alloc(nameSlot*len(found)) || !c.GoOn(0) {
 		return
 	}
 	c.scanned(uint64(next), found)

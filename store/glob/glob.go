@@ -12,10 +12,22 @@ package glob
 // bracket ends with the pattern; in [a-] the closing bracket is the end of the range; bytes from 0x80 sort
 // below 0x00 in ranges; an escaped byte in a class keeps its case under nocase; nothing is matched beyond the
 // 1,000th star that is not the last element.
+//
+// It takes time up to the product of both lengths: MatchWhile is for those that are a client's choice.
 func Match[P, S ~string | ~[]byte](pattern P, s S, nocase bool) bool {
+	return MatchWhile(pattern, s, nocase, nil)
+}
+
+// stepsBetween is how many elements, and bytes of classes, MatchWhile looks at before it asks.
+const stepsBetween = 4096
+
+// MatchWhile is Match that asks goOn from time to time whether to go on, with the number of steps since it asked last;
+// a step takes one to three nanoseconds. After goOn has said no the result means nothing. A short match never asks.
+func MatchWhile[P, S ~string | ~[]byte](pattern P, s S, nocase bool, goOn func(steps int) bool) bool {
 	if len(s) == 0 {
 		return len(pattern) == 0
 	}
+	steps := 0
 	// Every element but * takes exactly one byte. So after a mismatch only the most recent * needs to be
 	// tried again one byte further on: what an earlier * could gain, the later one can swallow as well.
 	p, i := 0, 0
@@ -35,7 +47,14 @@ func Match[P, S ~string | ~[]byte](pattern P, s S, nocase bool) bool {
 			continue
 		}
 		if p < len(pattern) {
-			if ok, next := matchOne(pattern, p, s[i], nocase); ok {
+			ok, next := matchOne(pattern, p, s[i], nocase)
+			if steps += next - p; steps >= stepsBetween {
+				if goOn != nil && !goOn(steps) {
+					return false
+				}
+				steps = 0
+			}
+			if ok {
 				p = next
 				i++
 				continue

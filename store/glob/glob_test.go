@@ -78,6 +78,37 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestMatchWhile: a match that takes long asks all the while, and ends when it is told to.
+func TestMatchWhile(t *testing.T) {
+	const n = 1 << 20
+	long := strings.Repeat("a", n)
+	for _, test := range []struct{ pattern, s string }{
+		{"*" + long[:n/2] + "b", long},
+		{"*" + strings.Repeat("?", n/2) + "b*", long},
+		{"*" + strings.Repeat("[a-z]", n/8) + "b", long},
+		{"*a*" + long[:n/2] + "b", long},
+		{"[" + strings.Repeat("b", n) + "]*b", long},
+		{"*[" + strings.Repeat("b", n) + "]", long},
+	} {
+		const enough = 10
+		asked := 0
+		MatchWhile(test.pattern, test.s, false, func(steps int) bool {
+			if steps < stepsBetween {
+				t.Fatalf("%.20s... asked after %d steps, want %d", test.pattern, steps, stepsBetween)
+			}
+			asked++
+			return asked < enough
+		})
+		if asked != enough && test.pattern[0] != '[' {
+			t.Errorf("%.20s... asked %d times, want %d", test.pattern, asked, enough)
+		}
+	}
+	if !MatchWhile("*"+long+"*", long, false, func(int) bool { return true }) {
+		t.Error("a long match that may go on fails")
+	}
+	MatchWhile("a*b?[a-z]", "abbbbc", true, func(int) bool { t.Error("a short match asks"); return true })
+}
+
 // reference tries every length for every star: plainly right, and exponential.
 func reference(pattern, s string, nocase bool) bool {
 	if len(s) == 0 {
