@@ -124,9 +124,11 @@ type trap struct{ reason string }
 
 func (t *trap) Error() string { return t.reason }
 
-// instantiate makes an instance and lets it initialise itself.
+// instantiate makes an instance and lets it initialise itself. Its time begins with
+// its first instruction, which asks for fuel: what the host does before is bounded by
+// the shape of the module, and waits for a processor when there is much to do.
 func (m *module) instantiate() (in *instance, err error) {
-	in = &instance{m: m, turn: turn{began: time.Now(), dueAt: fuel.Slice}, stack: make([]uint64, 8)}
+	in = &instance{m: m, turn: turn{dueAt: fuel.Slice}, stack: make([]uint64, 8)}
 	in.Context = experimental.WithMemoryAllocator(context.Background(), in)
 	in.guard = in.judge
 	guest, err := m.host.runtime.InstantiateModule(in, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
