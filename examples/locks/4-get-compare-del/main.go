@@ -12,9 +12,6 @@ import (
 	"github.com/latchkey-proxy/latchkey/examples/locks/lock"
 )
 
-// release is one of the ways to let go.
-type release func(ctx context.Context, held *lock.Held, hook lock.Hook) error
-
 func main() {
 	demo.Main("4-get-compare-del", 1, play)
 }
@@ -42,33 +39,10 @@ func token(s *demo.Stage, name string) lock.Token {
 }
 
 // stopped: A has compared, and is stopped; its time runs out; others take the lock; A goes on to its DEL.
-func stopped(s *demo.Stage, way release) func(*contention.Section) contention.Round {
-	return func(*contention.Section) contention.Round {
-		a := token(s, "A")
-		paused := contention.PauseAt(lock.StepCompared)
-		contenders := demo.Contenders(s, func(name string) lock.Token { return token(s, name) })
-		return contention.Round{
-			Before: func(ctx context.Context) error {
-				held, err := a.TryAcquire(ctx)
-				if err != nil {
-					return err
-				}
-				s.Note("A has finished, and releases")
-				if err := paused.Start(ctx, func(ctx context.Context) error { return way(ctx, held, paused.Hook) }); err != nil {
-					return err
-				}
-				s.Note("A is stopped")
-				return s.Lapse(ctx)
-			},
-			Try: func(ctx context.Context, contender int) (bool, error) {
-				_, err := contenders[contender].TryAcquire(ctx)
-				return contention.Got(err)
-			},
-			Late: func(context.Context) (bool, error) {
-				s.Note("A goes on")
-				_, err := contention.Kept(paused.Finish())
-				return false, err // A releases; it does not hold
-			},
-		}
-	}
+func stopped(s *demo.Stage, way demo.Step) func(*contention.Section) contention.Round {
+	return demo.Stopped{
+		Token: func(name string) lock.Token { return token(s, name) },
+		Step:  way,
+		Wants: "A has finished, and releases", GoesOn: "A goes on",
+	}.Round(s)
 }

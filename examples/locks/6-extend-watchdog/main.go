@@ -23,9 +23,6 @@ const (
 	longWork = 1500 * time.Millisecond
 )
 
-// extension is one of the ways to prolong a lock.
-type extension func(ctx context.Context, held *lock.Held, hook lock.Hook) error
-
 func wrong(ctx context.Context, held *lock.Held, hook lock.Hook) error {
 	return lock.WrongCompareExtend(ctx, held, ttl, hook)
 }
@@ -53,34 +50,13 @@ func play(ctx context.Context, s *demo.Stage) error {
 
 // stopped: A holds the lock and wants to go on; it is stopped on the way, its time runs out, another takes the
 // lock, and A's extension arrives.
-func stopped(s *demo.Stage, way extension) func(*contention.Section) contention.Round {
-	return func(*contention.Section) contention.Round {
-		a := token(s, "A", ttl)
-		paused := contention.PauseAt(lock.StepCompared)
-		contenders := demo.Contenders(s, func(name string) lock.Token { return token(s, name, ttl) })
-		return contention.Round{
-			Before: func(ctx context.Context) error {
-				held, err := a.TryAcquire(ctx)
-				if err != nil {
-					return err
-				}
-				s.Note("A needs more time, and extends its lock")
-				if err := paused.Start(ctx, func(ctx context.Context) error { return way(ctx, held, paused.Hook) }); err != nil {
-					return err
-				}
-				s.Note("A is stopped")
-				return s.Lapse(ctx)
-			},
-			Try: func(ctx context.Context, contender int) (bool, error) {
-				_, err := contenders[contender].TryAcquire(ctx)
-				return contention.Got(err)
-			},
-			Late: func(context.Context) (bool, error) {
-				s.Note("A goes on, and works on if it is told that it still holds the lock")
-				return contention.Kept(paused.Finish())
-			},
-		}
-	}
+func stopped(s *demo.Stage, way demo.Step) func(*contention.Section) contention.Round {
+	return demo.Stopped{
+		Token: func(name string) lock.Token { return token(s, name, ttl) },
+		Step:  way,
+		Wants: "A needs more time, and extends its lock", GoesOn: "A goes on, and works on if it is told that it still holds the lock",
+		Holds: true,
+	}.Round(s)
 }
 
 // working: A works for longer than its lock lasts, in real time, while the others try.
