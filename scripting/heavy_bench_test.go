@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// BenchmarkHeavy has scripts of testdata/heavy run by whole servers: redis-server, and ours
+// BenchmarkHeavy has scripts of testdata/heavy, and the rate limiter of the examples, run by whole servers: redis-server, and ours
 // with each engine. What is reported beside the time over the wire is the server's own
 // figure, INFO commandstats' microseconds a call.
 func BenchmarkHeavy(b *testing.B) {
 	files, err := filepath.Glob("testdata/heavy/*.lua")
-	if err != nil || len(files) < 10 {
+	if err != nil || len(files) < 9 {
 		b.Fatalf("%d scripts, %v", len(files), err)
 	}
+	files = append(files, "../examples/scripts/ratelimit.lua")
 	servers := []struct {
 		name string
 		ask  *asker
