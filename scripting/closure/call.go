@@ -19,6 +19,9 @@ func (c *compiler) call(x *ast.FuncCallExpr) expr {
 	if e := c.command(x); e != nil {
 		return e
 	}
+	if e := c.direct(x); e != nil {
+		return e
+	}
 	calls := c.calls(x)
 	return func(f *frame) Value {
 		if res := calls(f); len(res) > 0 {
@@ -75,6 +78,121 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 		}
 		return m.command(raises, at)
 	}
+}
+
+// maxDirect is how many arguments go to a function without a way through the stack.
+const maxDirect = 3
+
+// direct compiles a call for one value of what is not known to be a library
+// function, with a few arguments of one value each; nil for other calls. A plain
+// function gets them where it expects them.
+func (c *compiler) direct(x *ast.FuncCallExpr) expr {
+	n := len(x.Args)
+	if x.Receiver != nil || n > maxDirect || n > 0 && several(x.Args[n-1]) || c.native(x.Func) != nil {
+		return nil
+	}
+	c.cost += 2
+	s := &site{x.Line(), c.operand(x.Func)}
+	args := c.exprs(x.Args)
+	callee := c.expr(x.Func)
+	switch n {
+	case 0:
+		return func(f *frame) Value {
+			fv := callee(f)
+			f.site = s
+			if fn := plainFunction(fv); fn != nil {
+				g := f.m.open(fn)
+				clear(g.slots[:fn.proto.params])
+				return f.m.run(g)
+			}
+			return f.m.indirect(s, fv)
+		}
+	case 1:
+		a := args[0]
+		return func(f *frame) Value {
+			fv := callee(f)
+			av := a(f)
+			f.site = s
+			if fn := plainFunction(fv); fn != nil {
+				g := f.m.open(fn)
+				switch p := fn.proto; {
+				case p.params == 1:
+					g.slots[0] = av
+				default:
+					g.spread(p, av, value.Nil, value.Nil)
+				}
+				return f.m.run(g)
+			}
+			return f.m.indirect(s, fv, av)
+		}
+	case 2:
+		a, b := args[0], args[1]
+		return func(f *frame) Value {
+			fv := callee(f)
+			av := a(f)
+			bv := b(f)
+			f.site = s
+			if fn := plainFunction(fv); fn != nil {
+				g := f.m.open(fn)
+				g.spread(fn.proto, av, bv, value.Nil)
+				return f.m.run(g)
+			}
+			return f.m.indirect(s, fv, av, bv)
+		}
+	}
+	a, b, d := args[0], args[1], args[2]
+	return func(f *frame) Value {
+		fv := callee(f)
+		av := a(f)
+		bv := b(f)
+		dv := d(f)
+		f.site = s
+		if fn := plainFunction(fv); fn != nil {
+			g := f.m.open(fn)
+			g.spread(fn.proto, av, bv, dv)
+			return f.m.run(g)
+		}
+		return f.m.indirect(s, fv, av, bv, dv)
+	}
+}
+
+// plainFunction is the plain function that v is, or nil.
+func plainFunction(v Value) *Function {
+	if !v.IsFunction() {
+		return nil
+	}
+	fn := functionOf(v)
+	if fn.proto == nil || !fn.proto.plain {
+		return nil
+	}
+	return fn
+}
+
+// spread gives a plain function up to three arguments, those that are not there being nil.
+func (f *frame) spread(p *proto, a, b, d Value) {
+	s := f.slots
+	switch p.params {
+	case 0:
+	case 1:
+		s[0] = a
+	case 2:
+		s[0], s[1] = a, b
+	default:
+		s[0], s[1], s[2] = a, b, d
+		clear(s[3:p.params])
+	}
+}
+
+// indirect calls anything for one value.
+func (m *Machine) indirect(s *site, fv Value, args ...Value) Value {
+	base := len(m.stack)
+	m.stack = append(m.stack, args...)
+	if !fv.IsFunction() {
+		fv = m.callable(s, fv, base)
+	}
+	v := first(m.call(functionOf(fv), m.stack[base:]))
+	m.stack = m.stack[:base]
+	return v
 }
 
 // calls compiles a call for all its values.

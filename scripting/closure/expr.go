@@ -411,13 +411,13 @@ func (c *compiler) table(x *ast.TableExpr) expr {
 	}
 }
 
-// flush stores the elements on the stack above base, the last one first.
+// flush stores the elements on the stack above base.
 func (m *Machine) flush(t *Table, base, stored int) int {
 	values := m.stack[base:]
 	end := stored + len(values)
-	t.Resize(end)
-	for i := len(values) - 1; i >= 0; i-- {
-		t.SetInt(stored+i+1, values[i])
+	t.Resize(end) // they all go to the array, so their order is nobody's concern
+	for i, v := range values {
+		t.SetInt(stored+i+1, v)
 	}
 	m.stack = m.stack[:base]
 	return end

@@ -147,25 +147,60 @@ func tabSort(m *Machine, args []Value) []Value {
 		m.checkFunction(args, 2)
 	}
 	m.writable(t)
-	s := &sorter{m, t, fn}
+	s := &sorter{m: m, t: t, fn: fn, plain: plainFunction(fn)}
+	if s.plain == nil || n < 2 {
+		s.sort(1, n)
+		return nil
+	}
+	// What back does for each call is done once for all of them.
+	m.deep()
+	m.native++
+	m.push(nil, 1)
 	s.sort(1, n)
+	s.leave()
 	return nil
 }
 
 type sorter struct {
-	m  *Machine
-	t  *Table
-	fn Value
+	m     *Machine
+	t     *Table
+	fn    Value     // compares; nil stands for <
+	plain *Function // what it is if that is a plain function, whose caller stands on the frames
+}
+
+// leave takes the frame away that calls of a plain function return to.
+func (s *sorter) leave() {
+	if s.plain != nil {
+		s.m.depth--
+		s.m.weight--
+		s.m.native--
+	}
 }
 
 func (s *sorter) less(a, b Value) bool {
-	if s.m.Left -= 2; s.m.Left <= 0 {
-		s.m.look()
+	m := s.m
+	if m.Left -= 2; m.Left <= 0 {
+		m.look()
+	}
+	if fn := s.plain; fn != nil {
+		f := m.open(fn)
+		if s := f.slots; fn.proto.params == 2 {
+			s[0], s[1] = a, b
+		} else {
+			f.spread(fn.proto, a, b, value.Nil)
+		}
+		return m.run(f).Truthy()
 	}
 	if !s.fn.IsNil() {
-		return s.m.back1(s.fn, true, a, b).Truthy()
+		return m.back1(s.fn, true, a, b).Truthy()
 	}
-	return s.m.less(0, a, b)
+	return m.less(0, a, b)
+}
+
+// invalid ends a sort whose order function is none.
+func (s *sorter) invalid() {
+	s.leave()
+	s.m.raise(1, "invalid order function for sorting")
 }
 
 func (s *sorter) set2(i, j int, vi, vj Value) {
@@ -207,7 +242,7 @@ func (s *sorter) sort(lo, up int) {
 					break
 				}
 				if i > up {
-					s.m.raise(1, "invalid order function for sorting")
+					s.invalid()
 				}
 			}
 			for j--; ; j-- {
@@ -216,7 +251,7 @@ func (s *sorter) sort(lo, up int) {
 					break
 				}
 				if j < lo {
-					s.m.raise(1, "invalid order function for sorting")
+					s.invalid()
 				}
 			}
 			if j < i {

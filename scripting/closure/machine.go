@@ -74,12 +74,14 @@ type proto struct {
 	params   int
 	slots    int
 	vararg   bool
+	plain    bool // neither varargs nor parameters in cells
 	needsArg bool // the table arg of Lua 5.0, which is in slot params
 	cells    []int
 	captures []capture
 	body     stmt
-	cost     int // of one call, about as many instructions as the virtual machine takes
-	weight   int // closures that nest
+	value    expr // of a body that is nothing but the return of a value; otherwise nil
+	cost     int  // of one call, about as many instructions as the virtual machine takes
+	weight   int  // closures that nest
 	line     int
 	later    *proto // what a function becomes once the body of its library has ended
 }
@@ -120,6 +122,7 @@ type Machine struct {
 	heaviest int     // how much that may be
 	stack    []Value // arguments on their way
 	rets     []Value // what the last function returned
+	one      Value   // the same, if it is one value
 
 	tail     Value
 	tailBase int
@@ -224,6 +227,10 @@ func (m *Machine) begin(in *Input, chunk string) {
 	m.Begin(in.Terms)
 	m.calls, m.nesting = in.Terms.Limits.Calls(), in.Terms.Limits.Tables()
 	m.heaviest = m.calls * callWeight
+	if len(m.frames) > m.calls { // as many as there may be
+		clear(m.frames[m.calls:])
+		m.frames = m.frames[:m.calls]
+	}
 	m.in, m.chunk, m.resp, m.random = in, chunk, 2, arith.Random{}
 	m.depth, m.native, m.weight = 0, 0, 0
 	m.stack = m.stack[:0]
@@ -264,6 +271,7 @@ func (m *Machine) list(t *Table, words [][]byte) {
 		have = t.Slots()
 	}
 	clear(have[len(words):])
+	t.Filled(len(words))
 }
 
 // end drops what a run referred to, and says whether the machine may be kept.
@@ -287,7 +295,9 @@ func (m *Machine) end() bool {
 func (m *Machine) protected(p *Program, out command.Reply) (err error) {
 	defer m.caught(&err)
 	m.bind(p.tables, p.argsEscape)
-	return m.answer(first(m.enter(&p.main, nil)), out)
+	f := m.open(&p.main)
+	f.varargs = nil
+	return m.answer(m.run(f), out)
 }
 
 // caught, deferred, makes an error of what unwinds the script.
@@ -358,20 +368,26 @@ func (m *Machine) look() {
 // alloc charges n bytes before they are taken.
 func (m *Machine) alloc(n int) { m.MustAlloc(n) }
 
-// push makes a frame for a function.
+// push makes a frame for a function. open has the same written out.
 func (m *Machine) push(fn *Function, weight int) *frame {
-	if m.depth >= m.calls || m.weight+weight > m.heaviest {
-		m.overflow()
+	weight += m.weight
+	if m.depth >= len(m.frames) || weight > m.heaviest {
+		m.deeper(weight)
 	}
-	m.weight += weight
-	if m.depth == len(m.frames) {
-		m.frames = append(m.frames, &frame{m: m})
-		m.Mem += 128
-	}
+	m.weight = weight
 	f := m.frames[m.depth]
 	m.depth++
 	f.fn, f.tails, f.site = fn, 0, nil
 	return f
+}
+
+// deeper makes another frame, or ends the script if it may have none of that weight.
+func (m *Machine) deeper(weight int) {
+	if m.depth >= m.calls || weight > m.heaviest {
+		m.overflow()
+	}
+	m.frames = append(m.frames, &frame{m: m})
+	m.Mem += 128
 }
 
 func (m *Machine) overflow() {
@@ -387,16 +403,19 @@ func (m *Machine) overflow() {
 	m.raise(0, "stack overflow")
 }
 
+// resize makes n slots.
+func (f *frame) resize(n int) {
+	if cap(f.slots) < n {
+		f.slots = make([]Value, n, n+4)
+		f.m.Mem += int64(16 * n)
+	}
+	f.slots = f.slots[:n]
+}
+
 // load puts the arguments where a function expects them.
 func (f *frame) load(p *proto, args []Value) {
-	if cap(f.slots) < p.slots {
-		f.slots = make([]Value, p.slots, p.slots+4)
-		f.m.Mem += int64(16 * p.slots)
-	}
-	f.slots = f.slots[:p.slots]
-	if len(args) == 0 && p.params == 0 && p.line == 0 { // the main chunk
-		f.varargs = nil
-		return
+	if len(f.slots) != p.slots {
+		f.resize(p.slots)
 	}
 	n := copy(f.slots[:p.params], args)
 	clear(f.slots[n:p.params])
@@ -430,31 +449,76 @@ func (m *Machine) argTable(values []Value) Value {
 	return value.FromTable(t)
 }
 
+// open makes the frame of a plain function or a main chunk for run. Its caller
+// stores the arguments.
+func (m *Machine) open(fn *Function) *frame {
+	p := fn.proto
+	weight := m.weight + p.weight
+	if m.depth >= len(m.frames) || weight > m.heaviest {
+		m.deeper(weight)
+	}
+	m.weight = weight
+	f := m.frames[m.depth]
+	m.depth++
+	f.fn, f.tails, f.site = fn, 0, nil
+	if m.Left -= p.cost; m.Left <= 0 {
+		m.look()
+	}
+	if len(f.slots) != p.slots {
+		f.resize(p.slots)
+	}
+	return f
+}
+
+// run runs the function that open made a frame for. It returns the first of its results.
+func (m *Machine) run(f *frame) Value {
+	p := f.fn.proto
+	if p.value != nil {
+		v := p.value(f)
+		m.weight -= p.weight
+		m.depth--
+		return v
+	}
+	sig := p.body(f)
+	if sig == sigValue {
+		m.weight -= p.weight
+		m.depth--
+		return m.one
+	}
+	return first(m.after(f, p, sig))
+}
+
 // enter runs a Lua function, and what it ends with a call of.
 func (m *Machine) enter(fn *Function, args []Value) []Value {
 	p := fn.proto
 	f := m.push(fn, p.weight)
-	base := -1 // where the arguments of a tail call stand
+	if m.Left -= p.cost; m.Left <= 0 {
+		m.look()
+	}
+	f.load(p, args)
+	return m.after(f, p, p.body(f))
+}
+
+// after is the results of a function whose body has ended with sig; if that is by a
+// call, it runs what is called.
+func (m *Machine) after(f *frame, p *proto, sig signal) []Value {
 	for {
-		if m.Left -= p.cost; m.Left <= 0 {
-			m.look()
-		}
-		f.load(p, args)
-		if base >= 0 {
-			m.stack = m.stack[:base]
-		}
-		sig := p.body(f)
 		m.weight -= p.weight
-		if sig != sigTail {
+		switch sig {
+		case sigValue:
 			m.depth--
-			if sig == sigReturn {
-				return m.rets
-			}
+			return m.ret1(m.one)
+		case sigReturn:
+			m.depth--
+			return m.rets
+		case sigTail:
+		default:
+			m.depth--
 			return nil
 		}
-		base = m.tailBase
-		args = m.stack[base:]
-		fn = functionOf(m.tail)
+		base := m.tailBase // where the arguments stand
+		args := m.stack[base:]
+		fn := functionOf(m.tail)
 		if fn.native != nil {
 			res := fn.native(m, args)
 			m.stack = m.stack[:base]
@@ -467,6 +531,12 @@ func (m *Machine) enter(fn *Function, args []Value) []Value {
 		if m.weight += p.weight; m.weight > m.heaviest {
 			m.overflow()
 		}
+		if m.Left -= p.cost; m.Left <= 0 {
+			m.look()
+		}
+		f.load(p, args)
+		m.stack = m.stack[:base]
+		sig = p.body(f)
 	}
 }
 

@@ -19,6 +19,8 @@ func (c *compiler) order(op string, lhs, rhs ast.Expr, line int) test {
 			y := b(f)
 			return f.m.order(line, op, a(f), y)
 		}
+	case o.constant && o.i >= 0:
+		return s.slotConstant(o.i, o.n)
 	case o.constant:
 		return s.constant(a, o.n)
 	case o.i >= 0 && o.j >= 0:
@@ -64,6 +66,45 @@ func (s *orderSite) constant(a expr, n float64) test {
 	default:
 		return func(f *frame) bool {
 			x := a(f)
+			if x.IsNumber() {
+				return x.AsNumber() >= n
+			}
+			return f.m.order(line, op, x, value.Number(n))
+		}
+	}
+}
+
+// slotConstant is a variable and a number.
+func (s *orderSite) slotConstant(i int, n float64) test {
+	op, line := s.op, s.line
+	switch op {
+	case "<":
+		return func(f *frame) bool {
+			x := f.slots[i]
+			if x.IsNumber() {
+				return x.AsNumber() < n
+			}
+			return f.m.order(line, op, x, value.Number(n))
+		}
+	case "<=":
+		return func(f *frame) bool {
+			x := f.slots[i]
+			if x.IsNumber() {
+				return x.AsNumber() <= n
+			}
+			return f.m.order(line, op, x, value.Number(n))
+		}
+	case ">":
+		return func(f *frame) bool {
+			x := f.slots[i]
+			if x.IsNumber() {
+				return x.AsNumber() > n
+			}
+			return f.m.order(line, op, x, value.Number(n))
+		}
+	default:
+		return func(f *frame) bool {
+			x := f.slots[i]
 			if x.IsNumber() {
 				return x.AsNumber() >= n
 			}

@@ -37,6 +37,7 @@ const (
 	sigNext signal = iota
 	sigBreak
 	sigReturn // with the values in rets
+	sigValue  // returns the value in one
 	sigTail   // into the call that tail describes
 )
 
@@ -100,7 +101,13 @@ func (c *compiler) proto(fn *function, body []ast.Stmt) *proto {
 			}
 		}
 	}
-	p.body = c.block(body)
+	if len(body) <= maxValued && valued(body) {
+		p.value = c.value(body)
+		p.body = returnsValue(p.value)
+	} else {
+		p.body = c.block(body)
+	}
+	p.plain = !p.vararg && len(p.cells) == 0
 	p.cost = min(c.cost, 64)
 	p.weight = fn.deep + 4
 	for _, v := range fn.ups {

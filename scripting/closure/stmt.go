@@ -81,7 +81,11 @@ func (c *compiler) stmt(s ast.Stmt) stmt {
 
 func (c *compiler) callStmt(s *ast.FuncCallStmt) stmt {
 	x := s.Expr.(*ast.FuncCallExpr)
-	if e := c.command(x); e != nil {
+	e := c.command(x)
+	if e == nil {
+		e = c.direct(x)
+	}
+	if e != nil {
 		return func(f *frame) signal {
 			e(f)
 			return sigNext
@@ -200,6 +204,25 @@ func (c *compiler) assignField(s *ast.AssignStmt, x *ast.AttrGetExpr) stmt {
 	line, name := s.LastLine(), c.operand(x.Object)
 	lateO, lateK := c.late(x.Object), c.late(x.Key)
 	o, k, e := c.expr(x.Object), c.expr(x.Key), c.expr(s.Rhs[0])
+	if slot, ok := c.appends(x); ok {
+		return func(f *frame) signal {
+			ov := f.slots[slot]
+			if ov.IsTable() {
+				t := ov.AsTable()
+				i := t.Len() + 1
+				v := e(f)
+				if t.Meta == nil && !t.ReadOnly {
+					t.SetInt(i, v)
+				} else {
+					f.m.setIndex(line, name, ov, value.Int(i), v)
+				}
+				return sigNext
+			}
+			kv := k(f)
+			f.m.setIndex(line, name, ov, kv, e(f))
+			return sigNext
+		}
+	}
 	if key, ok := c.constant(x.Key); ok && key.IsString() && !lateO {
 		str, hash := key.AsString(), value.HashString(key.AsString())
 		return func(f *frame) signal {
@@ -247,6 +270,21 @@ func (c *compiler) assignField(s *ast.AssignStmt, x *ast.AttrGetExpr) stmt {
 		f.m.setIndex(line, name, ov, kv, v)
 		return sigNext
 	}
+}
+
+// appends recognises t[#t+1] of a variable in a slot.
+func (c *compiler) appends(x *ast.AttrGetExpr) (slot int, ok bool) {
+	slot, ok = c.local(x.Object)
+	sum, isSum := x.Key.(*ast.ArithmeticOpExpr)
+	if !ok || !isSum || sum.Operator != "+" {
+		return 0, false
+	}
+	length, isLength := sum.Lhs.(*ast.UnaryLenOpExpr)
+	if one, ok := c.number(sum.Rhs); !isLength || !ok || one != 1 {
+		return 0, false
+	}
+	of, ok := c.local(length.Expr)
+	return slot, ok && of == slot
 }
 
 // target is one left side of a multiple assignment.
@@ -382,60 +420,6 @@ func (c *compiler) declare(vars []*variable) func(f *frame, values []Value) {
 	}
 }
 
-// body compiles a loop's body, and what one round costs.
-func (c *compiler) body(stmts []ast.Stmt) (stmt, int) {
-	before := c.cost
-	b := c.block(stmts)
-	cost := min(c.cost-before+1, 256)
-	return b, cost
-}
-
-func (c *compiler) while(s *ast.WhileStmt) stmt {
-	cond := c.test(s.Condition)
-	body, cost := c.body(s.Stmts)
-	line := s.Line()
-	return func(f *frame) signal {
-		m := f.m
-		for cond(f) {
-			if m.Left -= cost; m.Left <= 0 {
-				m.lookAt(line)
-			}
-			switch sig := body(f); sig {
-			case sigNext:
-			case sigBreak:
-				return sigNext
-			default:
-				return sig
-			}
-		}
-		return sigNext
-	}
-}
-
-func (c *compiler) repeat(s *ast.RepeatStmt) stmt {
-	body, cost := c.body(s.Stmts)
-	until := c.test(s.Condition)
-	line := s.Line()
-	return func(f *frame) signal {
-		m := f.m
-		for {
-			if m.Left -= cost; m.Left <= 0 {
-				m.lookAt(line)
-			}
-			switch sig := body(f); sig {
-			case sigNext:
-			case sigBreak:
-				return sigNext
-			default:
-				return sig
-			}
-			if until(f) {
-				return sigNext
-			}
-		}
-	}
-}
-
 func (c *compiler) ifStmt(s *ast.IfStmt) stmt {
 	var conds []test
 	var blocks []stmt
@@ -482,132 +466,6 @@ func (c *compiler) ifStmt(s *ast.IfStmt) stmt {
 	}
 }
 
-func (c *compiler) numberFor(s *ast.NumberForStmt) stmt {
-	init, limit := c.expr(s.Init), c.expr(s.Limit)
-	step := func(*frame) Value { return value.Number(1) }
-	if s.Step != nil {
-		step = c.expr(s.Step)
-	}
-	v := c.decls[s][0]
-	slot, isCell, line := v.slot, v.cell(), s.Line()
-	body, cost := c.body(s.Stmts)
-	return func(f *frame) signal {
-		m := f.m
-		from, to, by := init(f), limit(f), step(f)
-		i, ok := numberOf(from)
-		if !ok {
-			m.throw(line, "'for' initial value must be a number")
-		}
-		end, ok := numberOf(to)
-		if !ok {
-			m.throw(line, "'for' limit must be a number")
-		}
-		inc, ok := numberOf(by)
-		if !ok {
-			m.throw(line, "'for' step must be a number")
-		}
-		i -= inc
-		for {
-			i += inc
-			if inc > 0 {
-				if !(i <= end) {
-					return sigNext
-				}
-			} else if !(end <= i) {
-				return sigNext
-			}
-			if m.Left -= cost; m.Left <= 0 {
-				m.lookAt(line)
-			}
-			if isCell {
-				f.slots[slot] = newCell(value.Number(i))
-				m.Mem += cellBytes
-			} else {
-				f.slots[slot].SetNumber(i)
-			}
-			switch sig := body(f); sig {
-			case sigNext:
-			case sigBreak:
-				return sigNext
-			default:
-				return sig
-			}
-		}
-	}
-}
-
-func (c *compiler) genericFor(s *ast.GenericForStmt) stmt {
-	explist := c.fixed(s.Exprs, 3)
-	vars := c.decls[s]
-	init := c.declare(vars)
-	n := len(vars)
-	plain := n == 2 && !vars[0].cell() && !vars[1].cell()
-	k, v := vars[0].slot, vars[n-1].slot
-	body, cost := c.body(s.Stmts)
-	at := &site{s.Line(), operand{"local", "(for generator)"}}
-	next, pairs, ipairs := c.world.next, c.world.pairsStep, c.world.ipairsStep
-	return func(f *frame) signal {
-		m := f.m
-		base := len(m.stack)
-		explist(f)
-		fn, state, control := m.stack[base], m.stack[base+1], m.stack[base+2]
-		m.stack = m.stack[:base]
-		var pair [2]Value
-		for place, i := 0, 0; ; {
-			f.site = at
-			if m.Left -= cost; m.Left <= 0 {
-				m.look()
-			}
-			var res []Value
-			switch {
-			case state.IsTable() && (value.Equal(fn, pairs) || value.Equal(fn, next)):
-				var err error
-				if place, pair[0], pair[1], err = state.AsTable().After(place, control); err != nil {
-					m.raise(0, err.Error())
-				}
-				res = pair[:]
-			case state.IsTable() && control.IsNumber() && value.Equal(fn, ipairs):
-				i = int(control.AsNumber()) + 1
-				pair[1] = state.AsTable().GetInt(i)
-				if pair[1].IsNil() {
-					return sigNext
-				}
-				pair[0] = value.Int(i)
-				res = pair[:]
-			default:
-				m.stack = append(m.stack, state, control)
-				callee := fn
-				if !callee.IsFunction() {
-					callee = m.callable(&site{at.line, operand{}}, callee, base)
-				}
-				res = m.call(functionOf(callee), m.stack[base:])
-				m.stack = m.stack[:base]
-			}
-			if len(res) == 0 || res[0].IsNil() {
-				return sigNext
-			}
-			control = res[0]
-			if plain && len(res) == 2 {
-				f.slots[k], f.slots[v] = res[0], res[1]
-			} else {
-				m.stack = append(m.stack, res[:min(n, len(res))]...)
-				for len(m.stack) < base+n {
-					m.stack = append(m.stack, value.Nil)
-				}
-				init(f, m.stack[base:base+n])
-				m.stack = m.stack[:base]
-			}
-			switch sig := body(f); sig {
-			case sigNext:
-			case sigBreak:
-				return sigNext
-			default:
-				return sig
-			}
-		}
-	}
-}
-
 func (c *compiler) returns(s *ast.ReturnStmt) stmt {
 	switch len(s.Exprs) {
 	case 0:
@@ -618,21 +476,12 @@ func (c *compiler) returns(s *ast.ReturnStmt) stmt {
 	case 1:
 		if x, ok := s.Exprs[0].(*ast.FuncCallExpr); ok && !x.AdjustRet {
 			if e := c.command(x); e != nil {
-				return func(f *frame) signal {
-					v := e(f)
-					f.m.rets = append(f.m.rets[:0], v)
-					return sigReturn
-				}
+				return returnsValue(e)
 			}
 			return c.tailCall(x)
 		}
 		if !several(s.Exprs[0]) {
-			e := c.expr(s.Exprs[0])
-			return func(f *frame) signal {
-				v := e(f)
-				f.m.rets = append(f.m.rets[:0], v)
-				return sigReturn
-			}
+			return returnsValue(c.expr(s.Exprs[0]))
 		}
 	}
 	push := c.push(s.Exprs)
@@ -643,5 +492,72 @@ func (c *compiler) returns(s *ast.ReturnStmt) stmt {
 		m.rets = append(m.rets[:0], m.stack[base:]...)
 		m.stack = m.stack[:base]
 		return sigReturn
+	}
+}
+
+// returnsValue is return e of one value.
+func returnsValue(e expr) stmt {
+	return func(f *frame) signal {
+		f.m.one = e(f)
+		return sigValue
+	}
+}
+
+// maxValued is the most statements of a body that is compiled as a value: the
+// closure of each stands on those before it.
+const maxValued = 4
+
+// valued tells whether a body always ends with the return of one value, and is
+// simple enough to be compiled as that value: then the call of the function needs
+// to look at no signal.
+func valued(body []ast.Stmt) bool {
+	for i, s := range body {
+		switch s := s.(type) {
+		case *ast.AssignStmt, *ast.LocalAssignStmt, *ast.FuncCallStmt:
+		case *ast.IfStmt:
+			if len(s.Else) > 0 || len(s.Then) != 1 || !valued(s.Then) {
+				return false
+			}
+		case *ast.ReturnStmt:
+			return i == len(body)-1 && len(s.Exprs) == 1 && !several(s.Exprs[0])
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// value compiles a body that is valued.
+func (c *compiler) value(body []ast.Stmt) expr {
+	c.open()
+	defer c.close()
+	return c.valueFrom(body)
+}
+
+func (c *compiler) valueFrom(body []ast.Stmt) expr {
+	switch s := body[0].(type) {
+	case *ast.ReturnStmt:
+		c.open()
+		defer c.close()
+		return c.expr(s.Exprs[0])
+	case *ast.IfStmt:
+		c.open()
+		defer c.close()
+		cond, then := c.test(s.Condition), c.value(s.Then)
+		rest := c.valueFrom(body[1:])
+		return func(f *frame) Value {
+			if cond(f) {
+				return then(f)
+			}
+			return rest(f)
+		}
+	}
+	first := c.stmt(body[0])
+	c.open()
+	defer c.close()
+	rest := c.valueFrom(body[1:])
+	return func(f *frame) Value {
+		first(f)
+		return rest(f)
 	}
 }

@@ -19,6 +19,9 @@ const (
 
 	// freeSteps is how long a chain may be before walking it is charged for.
 	freeSteps = 8
+
+	// unknown as Table.filled says that an array may have holes.
+	unknown = math.MaxInt
 )
 
 // Errors of Set and Next, in Lua's words.
@@ -36,6 +39,9 @@ type Table struct {
 	nodes []node // a power of two, or none
 	free  int    // nodes from here on are taken, or were
 	mask  uint32 // len(nodes)-1
+	// filled slots of the array hold values, and those after them hold none; or it
+	// is unknown. So the length of a list needs no search.
+	filled int
 
 	absent uint32 // bits of events that this table, as a metatable, has not
 
@@ -76,6 +82,7 @@ func New(a *budget.Account, narr, nhash int) *Table {
 func Array(a *budget.Account, values []Value) *Table {
 	t := New(a, pow2(len(values)), 0)
 	copy(t.array, values)
+	t.survey()
 	return t
 }
 
@@ -276,7 +283,7 @@ func (t *Table) Set(k, v Value) error {
 	case KindNumber:
 		f := k.AsNumber()
 		if i := int(f); float64(i) == f && uint(i-1) < uint(len(t.array)) {
-			t.array[i-1] = v
+			t.put(i-1, v)
 			return nil
 		}
 		if n := t.findNumber(f); n != nil {
@@ -303,10 +310,49 @@ func (t *Table) Set(k, v Value) error {
 	return nil
 }
 
+// put stores into slot i of the array, which is there.
+func (t *Table) put(i int, v Value) {
+	t.array[i] = v
+	if i >= t.filled || v.IsNil() {
+		t.refill(i, v)
+	}
+}
+
+// refill keeps filled right after a store behind what is filled, or of nil.
+func (t *Table) refill(i int, v Value) {
+	switch {
+	case !v.IsNil():
+		if i == t.filled {
+			t.filled++
+		} else {
+			t.filled = unknown
+		}
+	case i == t.filled-1:
+		t.filled = i
+	case i < t.filled:
+		t.filled = unknown
+	}
+}
+
+// survey finds out how much of the array is filled.
+func (t *Table) survey() {
+	n := 0
+	for n < len(t.array) && !t.array[n].IsNil() {
+		n++
+	}
+	t.filled = n
+	for _, v := range t.array[n:] {
+		if !v.IsNil() {
+			t.filled = unknown
+			return
+		}
+	}
+}
+
 // SetInt is t[i] = v.
 func (t *Table) SetInt(i int, v Value) {
 	if uint(i-1) < uint(len(t.array)) {
-		t.array[i-1] = v
+		t.put(i-1, v)
 		return
 	}
 	if n := t.findNumber(float64(i)); n != nil {
@@ -373,7 +419,7 @@ func (t *Table) reinsert(k Value, hash uint32, v Value) {
 	if k.IsNumber() {
 		f := k.AsNumber()
 		if i := int(f); float64(i) == f && uint(i-1) < uint(len(t.array)) {
-			t.array[i-1] = v
+			t.put(i-1, v)
 			return
 		}
 	}
@@ -470,13 +516,20 @@ func (t *Table) Resize(n int) {
 // ArraySize is how large an array part becomes that takes n values one by one.
 func ArraySize(n int) int { return pow2(n) }
 
-// Slots is the array part: slot i holds t[i+1]. It may be written to until the table grows.
+// Slots is the array part: slot i holds t[i+1]. Who writes to it calls Filled after,
+// before the table is used otherwise.
 func (t *Table) Slots() []Value { return t.array }
+
+// Filled says that the first n slots hold values, and the others nothing.
+func (t *Table) Filled(n int) { t.filled = n }
 
 // Shrink drops the slots of the array part from n on, and what they hold.
 func (t *Table) Shrink(n int) {
 	clear(t.array[n:])
 	t.array = t.array[:n]
+	if t.filled != unknown {
+		t.filled = min(t.filled, n)
+	}
 }
 
 func (t *Table) growArray(n int) {
@@ -511,6 +564,9 @@ func (t *Table) resize(narr, nhash int) {
 	if narr < len(oldArray) {
 		t.array = make([]Value, narr)
 		copy(t.array, oldArray)
+		if t.filled != unknown {
+			t.filled = min(t.filled, narr)
+		}
 		for i := narr; i < len(oldArray); i++ {
 			if v := oldArray[i]; !v.IsNil() {
 				t.SetInt(i+1, v)
@@ -522,11 +578,17 @@ func (t *Table) resize(narr, nhash int) {
 			t.reinsert(n.key, n.hash, n.val)
 		}
 	}
+	if t.filled == unknown {
+		t.survey()
+	}
 }
 
 // Len is the length operator: Lua's choice among the borders, when there are holes.
 func (t *Table) Len() int {
 	j := len(t.array)
+	if t.filled < j {
+		return t.filled
+	}
 	if j > 0 && t.array[j-1].IsNil() {
 		i := 0
 		for j-i > 1 {

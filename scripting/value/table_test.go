@@ -206,3 +206,63 @@ func TestResizeMovesKeys(t *testing.T) {
 		t.Errorf("%d keys, want 3", n)
 	}
 }
+
+// TestLengthNeedsNoSearch: what a table knows of its array never changes the length
+// that Lua's search would find.
+func TestLengthNeedsNoSearch(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 11))
+	for round := range 400 {
+		table := NewTable(r.IntN(6), r.IntN(4))
+		for step := range 120 {
+			switch n := table.Len(); r.IntN(12) {
+			case 0:
+				table.SetInt(1+r.IntN(40), Nil)
+			case 1:
+				table.SetInt(1+r.IntN(40), True)
+			case 2:
+				table.Set(String(strings.Repeat("k", r.IntN(9))), True)
+			case 3:
+				table.SetInt(n, Nil)
+			case 4:
+				table.Resize(r.IntN(50))
+			case 5:
+				k := r.IntN(len(table.Slots()) + 1)
+				table.Shrink(k)
+			case 6:
+				values := make([]Value, r.IntN(9))
+				for i := range values {
+					values[i] = Bool(r.IntN(2) == 0)
+					if r.IntN(8) == 0 {
+						values[i] = Nil
+					}
+				}
+				table = Array(nil, values)
+			case 7:
+				slots := table.Slots()
+				k := r.IntN(len(slots) + 1)
+				for i := range slots {
+					slots[i] = Nil
+					if i < k {
+						slots[i] = False
+					}
+				}
+				table.Filled(k)
+			default:
+				table.SetInt(n+1, Number(1))
+			}
+			forgetful := *table
+			forgetful.filled = unknown
+			if n, want := table.Len(), forgetful.Len(); n != want {
+				t.Fatalf("round %d, step %d: the length is %d, a search finds %d", round, step, n, want)
+			}
+		}
+	}
+	list := NewTable(0, 1)
+	list.SetStr("name", True)
+	for i := range 100 {
+		list.SetInt(i+1, True)
+	}
+	if list.filled != 100 {
+		t.Errorf("of a list of a hundred %d are known to be filled", list.filled)
+	}
+}
