@@ -176,7 +176,8 @@ func (p *generator) stmt() {
 		p.f("r[#r + 1] = redis.%s('%s', %s)\n", []string{"call", "pcall"}[p.pick(2)], []string{"get", "incr", "echo", "nosuch", "del"}[p.pick(5)], p.text())
 	case 17:
 		if v := p.local(); v != "" {
-			p.f("if type(%s) == 'table' then %s[%s] = %s end\n", v, v, p.expr(), p.expr())
+			// No holes: v may be another name of r, whose length is looked at.
+			p.f("do local k, v = %s, %s if type(v) == 'table' and not (type(k) == 'number' and k >= 1) then v[k] = %s end end\n", p.expr(), v, p.expr())
 		}
 	case 18:
 		p.f("do\n")
