@@ -166,8 +166,8 @@ func (r *run) command(L *lua.LState, argv [][]byte, problem string, at *closure.
 		r.alloc(L, size)
 	}
 	var err error
-	if at != nil && r.inv.callAt != nil {
-		err = r.inv.callAt(at, argv, lr)
+	if at != nil && r.inv.placer != nil {
+		err = r.inv.placer.CallAt(at, argv, lr)
 	} else {
 		err = r.inv.Caller.Call(argv, lr)
 	}

@@ -183,10 +183,13 @@ type Invocation struct {
 	Trace bool
 	line  func() int
 
-	// callAt, when set, is Caller.Call for a place of the script that names the
+	// placer, when set, is asked in place of Caller where the script names the
 	// command by a literal.
-	callAt closure.CallAt
-	terms  budget.Terms // of the run
+	placer closure.Placer
+	terms  budget.Terms  // of the run
+	input  closure.Input // of the run, on the second engine
+	// same says that Caller, placer and the functions above are those of the run before.
+	same bool
 	// account is that of the run, for the commands that it calls.
 	account *budget.Account
 
@@ -321,7 +324,10 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 	}
 	t.Limits, t.PerInstruction = inv.Limits, perInstruction
 	t.Done, t.Gone, t.Caller = inv.Done, inv.Gone, inv.Payer
-	t.LongRunning, t.Short, t.Promote = inv.LongRunning, inv.Short, inv.Promote
+	t.Short = inv.Short
+	if !inv.same {
+		t.LongRunning, t.Promote = inv.LongRunning, inv.Promote
+	}
 	return t
 }
 

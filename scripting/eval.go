@@ -117,9 +117,9 @@ func (r *Runner) evalCached(c *command.Call, readOnly bool) {
 // words splits EVAL's arguments into keys and the rest. notNumber is the error
 // when the number of keys is none.
 func words(c *command.Call, notNumber string) (keys, args [][]byte, ok bool) {
-	if few := c.Args[2]; len(few) == 1 {
-		if n := int(few[0]) - '0'; 0 <= n && n <= 9 && n <= len(c.Args)-3 {
-			return c.Args[3 : 3+n], c.Args[3+n:], true
+	if few, rest := c.Args[2], c.Args[3:]; len(few) == 1 {
+		if n := uint(few[0]) - '0'; n <= 9 && n <= uint(len(rest)) {
+			return rest[:n:n], rest[n:], true
 		}
 	}
 	n, ok := command.ParseInt(c.Args[2])
@@ -226,8 +226,8 @@ func (sc *scriptCall) Call(argv [][]byte, reply command.Reply) error {
 	return sc.exec(spec, refusal, argv, reply)
 }
 
-// callPlaced is Call at a place of the script that names the command by a literal.
-func (sc *scriptCall) callPlaced(at *closure.Place, argv [][]byte, reply command.Reply) error {
+// CallAt is Call at a place of the script that names the command by a literal.
+func (sc *scriptCall) CallAt(at *closure.Place, argv [][]byte, reply command.Reply) error {
 	if v := sc.outer.E.Table.Version(); v != sc.version {
 		sc.forget(v)
 	}
@@ -312,7 +312,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		sc = &scriptCall{runner: r}
 		sc.inner.S, sc.inner.From = c.S, command.FromScript
 		sc.woken = make(chan struct{}, 1)
-		sc.Caller, sc.callAt = sc, sc.callPlaced
+		sc.Caller, sc.placer = sc, sc
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
 		sc.Log = sc.log
@@ -331,7 +331,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		sc.settings, sc.Limits = settings, settings.Limits
 	}
 	if r.tracer != nil {
-		sc.callAt = nil
+		sc.placer, sc.same = nil, false
 		sc.Caller, sc.Trace = traced{sc, r.tracer, c.S.DB}, true
 		r.tracer.Begin(nameOf(s, f))
 	}
@@ -359,6 +359,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	} else {
 		err = r.engine.Run(s, &sc.Invocation, c.Reply)
 	}
+	sc.same = true
 	told := sc.Told
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	c.Brief(short && sc.Used <= briefInstructions)

@@ -32,7 +32,7 @@ type second struct {
 // worker is a machine of the second engine with what a run hands to it.
 type worker struct {
 	machine  *closure.Machine
-	in       closure.Input
+	in       *closure.Input // that of the invocation
 	engine   *Engine
 	script   *Script
 	function *Function // nil for scripts and bodies of libraries
@@ -166,12 +166,16 @@ func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 		w = &worker{machine: closure.NewMachine(e.second.world), engine: e}
 	}
 	w.script, w.function = s, f
-	in := &w.in
+	in := &inv.input
+	w.in = in
 	in.Terms = e.terms(inv, 0)
-	in.Keys, in.Args, in.Caller, in.CallAt = inv.Keys, inv.Args, inv.Caller, inv.callAt
-	in.Fence, in.CheckACL, in.Log = inv.Fence, inv.CheckACL, inv.Log
-	if inv.Log == nil && e.opts.Logger != nil {
-		in.Log = w.log
+	in.Keys, in.Args = inv.Keys, inv.Args
+	if !inv.same || in.Caller == nil {
+		in.Caller, in.Placer = inv.Caller, inv.placer
+		in.Fence, in.CheckACL, in.Log = inv.Fence, inv.CheckACL, inv.Log
+		if inv.Log == nil && e.opts.Logger != nil {
+			in.Log = w.log
+		}
 	}
 	inv.account = &w.machine.Account
 	if inv.Trace {
@@ -183,8 +187,9 @@ func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 // done gives the machine of a run back, unless it must not be used again.
 func (w *worker) done(inv *Invocation, reusable bool) {
 	inv.Used = w.machine.Used()
+	inv.input.Keys, inv.input.Args = nil, nil
 	if reusable || mutantKeepSpoiled {
-		w.in, w.script, w.function = closure.Input{}, nil, nil
+		w.in, w.script, w.function = nil, nil, nil
 		w.engine.second.machines.Put(w)
 	}
 }
@@ -192,7 +197,7 @@ func (w *worker) done(inv *Invocation, reusable bool) {
 // runSecond is Run on the second engine.
 func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error {
 	w := e.worker(s, nil, inv)
-	reusable, err := w.machine.Run(s.program, &w.in, out)
+	reusable, err := w.machine.Run(s.program, w.in, out)
 	if err != nil {
 		err = w.failure(inv, err)
 	}
@@ -203,7 +208,7 @@ func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error 
 // callSecond is Call on the second engine.
 func (e *Engine) callSecond(f *Function, inv *Invocation, out command.Reply) error {
 	w := e.worker(f.Library.Body, f, inv)
-	reusable, err := w.machine.Call(w.callback, f.Library.plainArgs, &w.in, out)
+	reusable, err := w.machine.Call(w.callback, f.Library.plainArgs, w.in, out)
 	if err != nil {
 		err = w.failure(inv, err)
 	}
@@ -222,7 +227,7 @@ func (w *worker) callback() (value.Value, error) {
 func (e *Engine) loadSecond(ld *loading, inv *Invocation) (timedOut bool, err error) {
 	body := ld.lib.Body
 	w := e.worker(body, nil, inv)
-	reusable, err := w.machine.Load(body.program, &w.in, closure.Loader{Register: ld.add, Flag: namedFlag})
+	reusable, err := w.machine.Load(body.program, w.in, closure.Loader{Register: ld.add, Flag: namedFlag})
 	timedOut = err == budget.ErrTime
 	if err != nil {
 		err = w.failed(inv, err, "")

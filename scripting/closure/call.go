@@ -51,6 +51,17 @@ func (c *compiler) command(x *ast.FuncCallExpr) expr {
 	if list[0].from == wordLiteral {
 		at = new(Place)
 	}
+	if !onStack && len(list) > 1 && list[0].from == wordLiteral && list[1].from == wordKey {
+		key := list[1].at
+		return func(f *frame) Value {
+			f.site = s
+			m := f.m
+			if !m.gatherKey(f, list, key) {
+				return m.refuse(raises, wrongArguments)
+			}
+			return m.command(raises, at)
+		}
+	}
 	if !onStack {
 		return func(f *frame) Value {
 			f.site = s

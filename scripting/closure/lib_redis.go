@@ -61,6 +61,19 @@ func (w *words) begin() {
 	w.argv, w.text, w.size = w.argv[:0], w.text[:0], 0
 }
 
+// room begins a command of n words, which the caller stores.
+func (w *words) room(n int) [][]byte {
+	if cap(w.argv) < n {
+		w.argv, w.most = make([][]byte, n, 2*n), 0
+	}
+	w.argv = w.argv[:n]
+	if n > w.most {
+		w.most = n
+	}
+	w.text = w.text[:0]
+	return w.argv
+}
+
 // add appends a word; false says that the value cannot be one.
 func (w *words) add(v Value) bool {
 	b, ok := w.bytes(v)
@@ -110,8 +123,8 @@ func (m *Machine) command(raises bool, at *Place) Value {
 	}
 	r := &m.reply
 	var err error
-	if at != nil && m.in.CallAt != nil {
-		err = m.in.CallAt(at, m.words.argv, r)
+	if at != nil && m.in.Placer != nil {
+		err = m.in.Placer.CallAt(at, m.words.argv, r)
 	} else {
 		err = m.in.Caller.Call(m.words.argv, r)
 	}

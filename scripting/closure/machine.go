@@ -159,15 +159,17 @@ type Caller interface {
 // stands for the name.
 type Place struct{ _ byte }
 
-// CallAt is Caller.Call for a place.
-type CallAt func(at *Place, argv [][]byte, r command.Reply) error
+// Placer is a Caller that may know by the place which command is called.
+type Placer interface {
+	CallAt(at *Place, argv [][]byte, r command.Reply) error
+}
 
 // Input is what one run works on.
 type Input struct {
 	Terms      *budget.Terms
 	Keys, Args [][]byte
 	Caller     Caller
-	CallAt     CallAt // nil: Caller is called everywhere
+	Placer     Placer // called where the place is known; nil: Caller is
 	Fence      func() (int64, error)
 	CheckACL   func(argv [][]byte) (allowed, known bool)
 	Log        func(level slog.Level, text string)

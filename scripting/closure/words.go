@@ -80,39 +80,63 @@ func (c *compiler) argument(x *ast.AttrGetExpr) (keys bool, i int, ok bool) {
 // the stack from base on. It returns false when one is neither text nor a number.
 func (m *Machine) gather(f *frame, list []word, base int) bool {
 	w := &m.words
-	w.begin()
-	if cap(w.argv) < len(list) {
-		w.argv, w.most = make([][]byte, len(list), 2*len(list)), 0
+	argv := w.room(len(list))
+	w.size = 0
+	return m.gatherMore(f, list, argv, base)
+}
+
+// gatherKey is gather for a command whose first words are a literal and KEYS[key+1],
+// and the others not on the stack: what lock scripts call.
+func (m *Machine) gatherKey(f *frame, list []word, key int) bool {
+	w, in := &m.words, m.in
+	if key >= len(in.Keys) {
+		return false
 	}
-	argv, size := w.argv[:len(list)], 0
+	argv := w.room(len(list))
+	if len(argv) < 2 {
+		return false
+	}
+	argv[0], argv[1] = list[0].text, in.Keys[key]
+	w.size = len(argv[0]) + len(argv[1])
+	return len(argv) == 2 || m.gatherMore(f, list[2:], argv[2:], 0)
+}
+
+func (m *Machine) gatherMore(f *frame, list []word, argv [][]byte, base int) bool {
+	w, in := &m.words, m.in
+	size := w.size
+	argv = argv[:len(list)]
 	for i := range list {
 		var b []byte
-		ok := true
 		switch d := &list[i]; d.from {
 		case wordLiteral:
 			b = d.text
 		case wordKey:
-			if ok = d.at < len(m.in.Keys); ok {
-				b = m.in.Keys[d.at]
+			if d.at >= len(in.Keys) {
+				return false
 			}
+			b = in.Keys[d.at]
 		case wordArg:
-			if ok = d.at < len(m.in.Args); ok {
-				b = m.in.Args[d.at]
+			if d.at >= len(in.Args) {
+				return false
 			}
-		case wordSlot:
-			b, ok = w.bytes(f.slots[d.at])
+			b = in.Args[d.at]
 		default:
-			b, ok = w.bytes(m.stack[base])
-			base++
-		}
-		if !ok {
-			w.argv = argv
-			return false
+			v := Value{}
+			if d.from == wordSlot {
+				v = f.slots[d.at]
+			} else {
+				v = m.stack[base]
+				base++
+			}
+			var ok bool
+			if b, ok = w.bytes(v); !ok {
+				return false
+			}
 		}
 		argv[i] = b
 		size += len(b)
 	}
-	w.argv, w.size = argv, size
+	w.size = size
 	return true
 }
 

@@ -46,6 +46,7 @@ type account struct {
 	rejected int64
 	used     uint32 // buckets that are not zero
 	hist     [histBuckets]uint32
+	home     int // where moveTo found its account in the other ledger last
 
 	// typical is how long a brief call took when it was measured last. Within a
 	// script not every call is measured: what was not counts as typical.
@@ -128,18 +129,23 @@ func (l *ledger) moveTo(to *ledger) {
 		if a.calls|a.rejected == 0 {
 			continue
 		}
-		b := &to.accounts[to.find(a.spec)]
+		if a.home >= len(to.accounts) || to.accounts[a.home].spec != a.spec {
+			a.home = to.find(a.spec)
+		}
+		b := &to.accounts[a.home]
 		b.calls += a.calls
 		b.nanos += a.nanos
 		b.failed += a.failed
 		b.rejected += a.rejected
 		b.used |= a.used
 		for used := a.used; used != 0; used &= used - 1 {
-			i := bits.TrailingZeros32(used)
+			i := bits.TrailingZeros32(used) % histBuckets
 			b.hist[i] += a.hist[i]
+			a.hist[i] = 0
 		}
-		a.empty()
+		a.used, a.calls, a.nanos, a.failed, a.rejected = 0, 0, 0, 0, 0
 	}
+	to.open = true
 	l.trim()
 }
 
