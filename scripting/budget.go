@@ -51,8 +51,6 @@ type perRun struct {
 
 var _ context.Context = (*run)(nil)
 
-func runOf(L *lua.LState) *run { return L.Context().(*run) }
-
 // Deadline is none: the account has its own.
 func (r *run) Deadline() (time.Time, bool) { return time.Time{}, false }
 

@@ -416,7 +416,9 @@ func (st *state) callMain(s *Script) {
 		}
 	}
 	st.L.Push(st.main)
-	st.L.Call(0, 1)
+	if !st.runStraight(s) {
+		st.L.Call(0, 1)
+	}
 }
 
 // stopped is Run's error for a script that its account ended.
@@ -434,6 +436,7 @@ func stopped(stop error, trailer string) error {
 // failure turns what unwound the script into Run's error.
 func (st *state) failure(p any) error {
 	r := &st.run
+	st.L.SetContext(r)
 	if r.Stop != nil {
 		return stopped(r.Stop, st.trailer())
 	}

@@ -70,6 +70,7 @@ type Script struct {
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
 	argsEscape bool
 	globals    globalUse
+	straight   bool // see runStraight
 }
 
 // declared are the flags of a command that runs s; a nil script is one that it
@@ -133,6 +134,7 @@ func (e *Engine) compileVM(s *Script, tree chunkTree) (err error) {
 	s.proto, s.argsEscape, err = e.compileTree(tree, s.chunk(), !s.library)
 	if err == nil {
 		s.globals.look(s.proto)
+		s.straight = straight(s.proto)
 	}
 	return err
 }

@@ -85,6 +85,7 @@ func newState(e *Engine, frames int) *state {
 	st.run.Idle()
 	L.Panic = st.onError
 	L.SetContext(&st.run)
+	L.G.Registry.RawSetInt(runSlot, &lua.LUserData{Value: &st.run})
 
 	st.globals = L.NewTable()
 	st.env = st.standIn(st.globals)

@@ -134,6 +134,9 @@ func (i instr) b() int  { return int(i & 0x1ff) }
 func (i instr) c() int  { return int(i>>9) & 0x1ff }
 func (i instr) bx() int { return int(i & 0x3ffff) }
 
+// sbx is how far a jump goes.
+func (i instr) sbx() int { return i.bx() - 0x1ffff }
+
 // constantBit marks an operand that is a constant rather than a register.
 const constantBit = 1 << 8
 
