@@ -153,29 +153,10 @@ func debugObject(c *command.Call) {
 		}
 		idle := k.IdleSeconds()
 		clock := (asServer(c).seconds() - idle) & (1<<24 - 1)
-		c.Reply.Status("Value at:0x0 refcount:1 encoding:" + encoding(k) +
+		c.Reply.Status("Value at:0x0 refcount:1 encoding:" + command.Encoding(k) +
 			" serializedlength:" + strconv.Itoa(len(k.Str())+1) +
 			" lru:" + strconv.FormatInt(clock, 10) + " lru_seconds_idle:" + strconv.FormatInt(idle, 10))
 	})
-}
-
-// longestEmbedded is the length up to which Redis keeps a string and its header
-// together.
-const longestEmbedded = 44
-
-// encoding is the encoding that Redis would keep the value in.
-func encoding(k *store.Key) string {
-	if k.Kind() != store.String {
-		return k.Encoding().String()
-	}
-	v := k.Str()
-	switch _, isInt := command.ParseInt(v); {
-	case k.Raw() || len(v) > longestEmbedded:
-		return "raw"
-	case isInt:
-		return "int"
-	}
-	return "embstr"
 }
 
 // debugProtocol answers a value of each type of the protocol, for the tests of

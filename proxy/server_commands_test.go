@@ -147,6 +147,14 @@ func TestDebugObject(t *testing.T) {
 			t.Errorf("DEBUG OBJECT of %q: %s, want encoding:%s", tt.value, got, tt.encoding)
 		}
 	}
+	// It is the one that OBJECT ENCODING names, however the value was made.
+	for _, command := range []string{"SET k 12", "INCRBYFLOAT k 1", "APPEND k 4", "SETRANGE k 0 " + strings.Repeat("x", 45)} {
+		c.do(command)
+		encoding := strings.Trim(c.do("OBJECT ENCODING k"), `"`)
+		if got := c.do("DEBUG OBJECT k"); !strings.Contains(got, " encoding:"+encoding+" ") {
+			t.Errorf("DEBUG OBJECT after %s: %s, want encoding:%s", command, got, encoding)
+		}
+	}
 	c.want("MULTI", "+OK")
 	c.want("DEBUG OBJECT k", "+QUEUED")
 	if got := c.do("EXEC"); !strings.Contains(got, "encoding:raw") {

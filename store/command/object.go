@@ -63,25 +63,25 @@ func (c *Call) object() (*store.Key, bool) {
 const embeddedString = 44
 
 func objectEncoding(c *Call) {
-	k, ok := c.object()
-	if !ok {
-		return
+	if k, ok := c.object(); ok {
+		c.Reply.BulkString(Encoding(k))
 	}
+}
+
+// Encoding is the name of the encoding that Redis would keep the value of a key in,
+// which must exist.
+func Encoding(k *store.Key) string {
 	if k.Kind() != store.String {
-		c.Reply.BulkString(k.Encoding().String())
-		return
+		return k.Encoding().String()
 	}
 	_, integer := encodedInt(k)
 	switch {
-	case k.Raw():
-		c.Reply.BulkString("raw")
 	case integer:
-		c.Reply.BulkString("int")
-	case len(k.Str()) <= embeddedString:
-		c.Reply.BulkString("embstr")
-	default:
-		c.Reply.BulkString("raw")
+		return "int"
+	case !k.Raw() && len(k.Str()) <= embeddedString:
+		return "embstr"
 	}
+	return "raw"
 }
 
 func objectFreq(c *Call) {
