@@ -15,8 +15,8 @@ import (
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 )
 
-// maxFile bounds the file of a module, in bytes.
-const maxFile = 16 << 20
+// MaxFile bounds the file of a module, in bytes.
+const MaxFile = 16 << 20
 
 // read returns the bytes of a module's file, which must lie in Dir, and where it
 // lies when all links are followed. The error begins with the path.
@@ -24,7 +24,9 @@ func (h *Host) read(path string) ([]byte, string, error) {
 	real, err := h.locate(path)
 	var wasm []byte
 	if err == nil {
-		wasm, err = readModule(real)
+		if wasm, err = readRegular(real, MaxFile); err == nil {
+			err = checkFile(wasm)
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -102,15 +104,30 @@ func within(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// readModule reads the file at path, which has no links in it.
-func readModule(path string) ([]byte, error) {
+// ReadFile returns the bytes of a file that is to be a module, or a part of one. The
+// error, which begins with the path, says what was found if that is no regular file,
+// or one of more than max bytes.
+func ReadFile(path string, max int) ([]byte, error) {
+	real, err := follow(path)
+	var b []byte
+	if err == nil {
+		b, err = readRegular(real, int64(max))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown(path), err)
+	}
+	return b, nil
+}
+
+// readRegular reads the file at path, which has no links in it.
+func readRegular(path string, max int64) ([]byte, error) {
 	// It is not opened before it is known what it is: for a pipe that waits, and to a
 	// device it may do something. Nor does it wait if the file was exchanged since.
 	st, err := os.Lstat(path)
 	if err != nil {
 		return nil, plain(err)
 	}
-	if err := checkRegular(st); err != nil {
+	if err := checkRegular(st, max); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -121,22 +138,25 @@ func readModule(path string) ([]byte, error) {
 	if st, err = f.Stat(); err != nil {
 		return nil, plain(err)
 	}
-	if err := checkRegular(st); err != nil {
+	if err := checkRegular(st, max); err != nil {
 		return nil, err
 	}
-	wasm, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
+	b, err := io.ReadAll(io.LimitReader(f, max+1))
+	switch {
+	case err != nil:
 		return nil, plain(err)
+	case int64(len(b)) > max:
+		return nil, tooLarge(int64(len(b)), max)
 	}
-	return wasm, checkFile(wasm)
+	return b, nil
 }
 
 // checkRegular refuses what is no file, or a file that is too large to look at.
-func checkRegular(st fs.FileInfo) error {
+func checkRegular(st fs.FileInfo, max int64) error {
 	found := "something else"
 	switch mode := st.Mode(); {
-	case mode.IsRegular() && st.Size() > maxFile:
-		return tooLarge(st.Size())
+	case mode.IsRegular() && st.Size() > max:
+		return tooLarge(st.Size(), max)
 	case mode.IsRegular():
 		return nil
 	case mode.IsDir():
@@ -148,11 +168,11 @@ func checkRegular(st fs.FileInfo) error {
 	case mode&fs.ModeDevice != 0:
 		found = "a device"
 	}
-	return fmt.Errorf("found %s, wanted a regular file: a WebAssembly module (.wasm)", found)
+	return fmt.Errorf("found %s, wanted a regular file", found)
 }
 
-func tooLarge(size int64) error {
-	return fmt.Errorf("the file has %d bytes, at most %d are loaded (%d MiB)", size, maxFile, maxFile>>20)
+func tooLarge(size, max int64) error {
+	return fmt.Errorf("the file has %d bytes, at most %d are read", size, max)
 }
 
 // natives are the formats of libraries that are made for the machine, by how they
@@ -164,8 +184,8 @@ var natives = []struct{ magic, name string }{
 // checkFile refuses what is no WebAssembly module.
 func checkFile(wasm []byte) error {
 	const magic = "\x00asm"
-	if len(wasm) > maxFile {
-		return tooLarge(int64(len(wasm)))
+	if len(wasm) > MaxFile {
+		return tooLarge(int64(len(wasm)), MaxFile)
 	}
 	for _, n := range natives {
 		if bytes.HasPrefix(wasm, []byte(n.magic)) {

@@ -31,7 +31,7 @@ func malformed() []attack {
 		raw("magic number alone", "it ends after 4 bytes, within its head", []byte("\x00asm")),
 		raw("a native library", "native library (ELF)", []byte("\x7fELF\x02\x01\x01")),
 		raw("a component", "this is a WebAssembly component, wanted a module", []byte("\x00asm\x0d\x00\x01\x00")),
-		raw("17 MiB of zeros", "at most 16777216 are loaded (16 MiB)", make([]byte, 17<<20)),
+		raw("17 MiB of zeros", "at most 16777216 are read", make([]byte, 17<<20)),
 		raw("16 MiB of zeros in a custom section", "latchkey.manifest", sections(section(0, name("x"), make([]byte, 16<<20-64)))),
 		raw("4 million empty custom sections", "latchkey.manifest", sections(times(4<<20, 0, 1, 0))),
 		raw("cut off in the manifest", "longer than the module", packedWhole[:len(packedWhole)-7]),

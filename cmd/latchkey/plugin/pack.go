@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/latchkey-proxy/latchkey/plugins"
 	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 )
 
@@ -19,11 +20,11 @@ func pack(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 3 {
 		out = args[2]
 	}
-	wasm, err := os.ReadFile(module)
+	wasm, err := plugins.ReadFile(module, plugins.MaxFile)
 	if err != nil {
 		return failed(stderr, err)
 	}
-	doc, err := os.ReadFile(document)
+	doc, err := plugins.ReadFile(document, manifest.MaxBytes)
 	if err != nil {
 		return failed(stderr, err)
 	}
@@ -33,6 +34,9 @@ func pack(args []string, stdout, stderr io.Writer) int {
 	packed, err := manifest.Pack(wasm, doc)
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", module, err))
+	}
+	if len(packed) > plugins.MaxFile {
+		return failed(stderr, fmt.Errorf("%s: with the manifest it has %d bytes, at most %d are loaded", module, len(packed), plugins.MaxFile))
 	}
 	if err := replaceFile(out, packed); err != nil {
 		return failed(stderr, err)
