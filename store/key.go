@@ -125,10 +125,11 @@ func (k *Key) save() {
 	if k.saved == tx.epoch+1 {
 		return
 	}
-	tx.undo = append(tx.undo, undo{k: k, e: k.e, changed: k.changed, owned: k.owned, private: k.private, signal: k.signal, rel: k.rel, saved: k.saved})
+	u := next(&tx.undo)
+	u.k, u.e = k, k.e
+	u.changed, u.owned, u.private, u.signal, u.rel, u.saved = k.changed, k.owned, k.private, k.signal, k.rel, k.saved
 	// A locked transaction never writes to an entry that is not its own.
 	if e := k.e; e != nil && (k.owned || tx.mode == short) {
-		u := &tx.undo[len(tx.undo)-1]
 		u.val, u.expire, u.restore = e.value, e.expire, true
 		if e.holds() {
 			u.room = e.room
@@ -326,7 +327,8 @@ func (k *Key) setString(ttl TTL) {
 	}
 	k.private = true
 	e.access = k.tx.s.second.Load()
-	eff := Effect{Op: OpSet, DB: k.logical, Key: k.name, Value: e.str}
+	eff := next(&k.tx.effects)
+	eff.Op, eff.DB, eff.Key, eff.Value = OpSet, k.logical, k.name, e.str
 	switch {
 	case ttl.keep:
 		eff.At, eff.rel = e.expire, k.rel
@@ -339,7 +341,6 @@ func (k *Key) setString(ttl TTL) {
 		k.rel = 0
 		eff.At = ttl.at
 	}
-	k.tx.effects = append(k.tx.effects, eff)
 	if ttl.at != 0 && !ttl.rel && ttl.at <= k.tx.Now() {
 		k.Delete()
 	}

@@ -178,10 +178,12 @@ func (tx *Tx) end() {
 	tx.dropKeys()
 	if tx.nextEpoch|uint32(len(tx.undo)|len(tx.journal)|len(tx.effects)|len(tx.events)|len(tx.beyond)) != 0 {
 		tx.undo = drop(tx.undo)
-		tx.journal = drop(tx.journal)
 		tx.effects = drop(tx.effects)
-		tx.events = drop(tx.events)
-		tx.beyond = drop(tx.beyond)
+		if tx.nextEpoch|uint32(len(tx.journal)|len(tx.events)|len(tx.beyond)) != 0 {
+			tx.journal = drop(tx.journal)
+			tx.events = drop(tx.events)
+			tx.beyond = drop(tx.beyond)
+		}
 	}
 	if tx.flushed != nil || tx.dbmap != nil {
 		tx.flushed, tx.dbmap = nil, nil
@@ -197,6 +199,19 @@ func (tx *Tx) end() {
 	}
 	tx.clash, tx.promoted, tx.taken = false, false, false
 	tx.mode = idle
+}
+
+// next makes a list longer by one and returns what is there to be filled in: it is
+// zero, since all of a list beyond its length is.
+func next[T any](list *[]T) *T {
+	n := len(*list)
+	if n == cap(*list) {
+		var zero T
+		*list = append(*list, zero)
+	} else {
+		*list = (*list)[:n+1]
+	}
+	return &(*list)[n]
 }
 
 // drop empties a slice; one that was once large is let go.
