@@ -36,14 +36,7 @@ func (h *Held) Extend(ctx context.Context, ttl time.Duration) error {
 // WrongCompareExtend is way 6 as it is often written: GET, compare, PEXPIRE. When the lock ends in between and
 // another takes it, PEXPIRE prolongs the other's lock, answers 1, and both believe that they hold it.
 func WrongCompareExtend(ctx context.Context, h *Held, ttl time.Duration, hook Hook) error {
-	value, err := h.client.Get(ctx, h.key).Result()
-	if errors.Is(err, redis.Nil) || err == nil && value != h.token {
-		return ErrLost
-	}
-	if err != nil {
-		return err
-	}
-	if err := hook.reach(ctx, StepCompared); err != nil {
+	if err := h.compare(ctx, h.client, hook); err != nil {
 		return err
 	}
 	extended, err := h.client.PExpire(ctx, h.key, ttl).Result()

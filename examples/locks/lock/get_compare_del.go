@@ -7,17 +7,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// WrongCompareRelease is way 4 as it is often written: GET, compare with the own token, DEL. When the lock ends
-// between GET and DEL and another takes it, DEL deletes the other's.
-func WrongCompareRelease(ctx context.Context, h *Held, hook Hook) error {
-	value, err := h.client.Get(ctx, h.key).Result()
+// compare is GET and the comparison with the own token: ErrLost if the key holds another, or none. What is done
+// next is done later: hook stands in between.
+func (h *Held) compare(ctx context.Context, client redis.Cmdable, hook Hook) error {
+	value, err := client.Get(ctx, h.key).Result()
 	if errors.Is(err, redis.Nil) || err == nil && value != h.token {
 		return ErrLost
 	}
 	if err != nil {
 		return err
 	}
-	if err := hook.reach(ctx, StepCompared); err != nil {
+	return hook.reach(ctx, StepCompared)
+}
+
+// WrongCompareRelease is way 4 as it is often written: GET, compare with the own token, DEL. When the lock ends
+// between GET and DEL and another takes it, DEL deletes the other's.
+func WrongCompareRelease(ctx context.Context, h *Held, hook Hook) error {
+	if err := h.compare(ctx, h.client, hook); err != nil {
 		return err
 	}
 	return h.client.Del(ctx, h.key).Err()
@@ -28,17 +34,10 @@ func WrongCompareRelease(ctx context.Context, h *Held, hook Hook) error {
 // servers and proxies without scripts. The key is not touched when ErrLost is returned.
 func WatchRelease(ctx context.Context, h *Held, hook Hook) error {
 	err := h.client.Watch(ctx, func(tx *redis.Tx) error {
-		value, err := tx.Get(ctx, h.key).Result()
-		if errors.Is(err, redis.Nil) || err == nil && value != h.token {
-			return ErrLost
-		}
-		if err != nil {
+		if err := h.compare(ctx, tx, hook); err != nil {
 			return err
 		}
-		if err := hook.reach(ctx, StepCompared); err != nil {
-			return err
-		}
-		_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			return p.Del(ctx, h.key).Err()
 		})
 		return err
