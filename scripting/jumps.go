@@ -32,6 +32,14 @@ func openingOf(list []ast.Stmt) opening {
 	for _, s := range list {
 		o := opensOther
 		switch s := s.(type) {
+		case *ast.LocalAssignStmt:
+			o = openingOfValues(s.Exprs)
+		case *ast.AssignStmt:
+			o = openingOfValues(s.Lhs, s.Rhs)
+		case *ast.ReturnStmt:
+			o = openingOfValues(s.Exprs)
+		case *ast.FuncCallStmt:
+			o = openingOfValues([]ast.Expr{s.Expr})
 		case *ast.BreakStmt:
 			o = opensJump
 		case *ast.DoBlockStmt:
@@ -62,6 +70,48 @@ func openingOf(list []ast.Stmt) opening {
 	return opensNothing
 }
 
+// openingOfValues is what expressions begin with that a statement evaluates. A chain
+// of and and or that begins with a literal begins with a jump. Any expression may be
+// the first to make code, so each is looked at.
+func openingOfValues(lists ...[]ast.Expr) opening {
+	for _, list := range lists {
+		for _, e := range list {
+			if jumpsFirst(e) {
+				return opensJump
+			}
+		}
+	}
+	return opensOther
+}
+
+func jumpsFirst(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.LogicalOpExpr:
+		switch e.Lhs.(type) {
+		case *ast.TrueExpr, *ast.FalseExpr, *ast.NilExpr, *ast.NumberExpr, *ast.StringExpr:
+			return true
+		}
+		return jumpsFirst(e.Lhs)
+	case *ast.RelationalOpExpr:
+		return jumpsFirst(e.Lhs) || jumpsFirst(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		return jumpsFirst(e.Lhs) || jumpsFirst(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return jumpsFirst(e.Lhs)
+	case *ast.UnaryMinusOpExpr:
+		return jumpsFirst(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		return jumpsFirst(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		return jumpsFirst(e.Expr)
+	case *ast.AttrGetExpr:
+		return jumpsFirst(e.Object) || jumpsFirst(e.Key)
+	case *ast.FuncCallExpr:
+		return e.Func != nil && jumpsFirst(e.Func) || e.Receiver != nil && jumpsFirst(e.Receiver)
+	}
+	return false
+}
+
 // openingOfCondition follows gopher-lua's compileBranchCondition; next says that another
 // condition is tried when this one fails.
 func openingOfCondition(e ast.Expr, next bool) opening {
@@ -81,6 +131,8 @@ func openingOfCondition(e ast.Expr, next bool) opening {
 			return o
 		}
 		return openingOfCondition(e.Rhs, next)
+	default:
+		return openingOfValues([]ast.Expr{e})
 	}
 	return opensOther
 }
