@@ -139,7 +139,7 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 	if !ok {
 		in.outside(ptr, length)
 	}
-	in.charge(int64(len(b)) / byteCost)
+	in.charge(int64(uint(len(b)) / byteCost))
 	return b
 }
 
@@ -165,30 +165,43 @@ func aligned(ptr uint64, size uint32) {
 func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
 	name := in.bytes(ptr, length)
 	in.charge(int64(len(in.declared)))
-	if !in.may(name, write) {
+	if in.reaches {
+		if !in.may(name, write) {
+			return nil, codeDenied
+		}
+		if owns := in.call.E.Owns; owns != nil && !owns(in.db, name) {
+			return nil, codeDenied // it would be a phantom of what lives upstream
+		}
+		in.hold(in.db, name)
+		return in.call.Tx.Key(in.db, name), 0
+	}
+	declared, ok := in.declaredAs(name)
+	if !ok || !in.granted(name, write) {
 		return nil, codeDenied
 	}
-	if owns := in.call.E.Owns; in.reaches && owns != nil && !owns(in.db, name) {
-		return nil, codeDenied // it would be a phantom of what lives upstream
-	}
-	if in.reaches {
-		in.hold(in.db, name)
-	}
-	return in.call.Tx.Key(in.db, name), 0
+	// The argument itself is found without a look at its bytes, if it is the only key.
+	return in.call.Tx.Key(in.db, declared), 0
 }
 
 // may tells whether the call has declared a key of its database, or may reach
 // for any, and the module may read or write it.
 func (in *instance) may(name []byte, write bool) bool {
+	if !in.reaches {
+		if _, ok := in.declaredAs(name); !ok {
+			return false
+		}
+	}
+	return in.granted(name, write)
+}
+
+// granted tells whether the module may read or write a key.
+func (in *instance) granted(name []byte, write bool) bool {
 	prefixes := in.m.granted.Read
 	if write {
 		prefixes = in.m.granted.Write
 		if in.readOnly {
 			return false
 		}
-	}
-	if !in.reaches && !in.isDeclared(name) {
-		return false
 	}
 	return len(prefixes) == 1 && prefixes[0] == "" || granted(prefixes, name)
 }
@@ -203,14 +216,15 @@ func granted(prefixes []string, name []byte) bool {
 	return false
 }
 
-func (in *instance) isDeclared(name []byte) bool {
+// declaredAs returns the argument that declares a key.
+func (in *instance) declaredAs(name []byte) (arg []byte, ok bool) {
 	args := in.call.Args
 	for i := range in.declared {
-		if bytes.Equal(args[in.declared[i].Index], name) {
-			return true
+		if arg = args[in.declared[i].Index]; bytes.Equal(arg, name) {
+			return arg, true
 		}
 	}
-	return false
+	return nil, false
 }
 
 // hold makes sure that the transaction has a key that it need not have declared.

@@ -15,7 +15,8 @@ import (
 const frameHead = 16
 
 func (in *instance) writeFrame(args [][]byte) error {
-	size := frameHead + 8*len(args)
+	at := frameHead + 8*len(args)
+	size := at
 	for _, a := range args {
 		size += len(a)
 	}
@@ -34,28 +35,27 @@ func (in *instance) writeFrame(args [][]byte) error {
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(args))|uint64(len(in.declared))<<32)
 	binary.LittleEndian.PutUint64(b[8:], uint64(first)|uint64(in.db)<<32)
-	head, b := b[frameHead:], b[frameHead+8*len(args):]
-	at := uint64(in.arena) + uint64(frameHead+8*len(args))
+	pairs := b[frameHead:at]
 	for _, a := range args {
 		n := len(a)
-		binary.LittleEndian.PutUint64(head, uint64(uint32(at))|uint64(n)<<32)
-		head = head[8:]
-		at += uint64(n)
+		binary.LittleEndian.PutUint64(pairs, uint64(in.arena+uint32(at))|uint64(n)<<32)
+		pairs = pairs[8:]
+		to := b[at:][:n]
+		at += n
 		// Most arguments are shorter than it takes to find out how they are copied
 		// best: they are two words that overlap.
 		switch {
 		case n > 16 || n < 4:
-			copy(b, a)
+			copy(to, a)
 		case n >= 8:
 			last := binary.LittleEndian.Uint64(a[n-8:])
-			binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(a))
-			binary.LittleEndian.PutUint64(b[n-8:], last)
+			binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(a))
+			binary.LittleEndian.PutUint64(to[n-8:], last)
 		default:
 			last := binary.LittleEndian.Uint32(a[n-4:])
-			binary.LittleEndian.PutUint32(b, binary.LittleEndian.Uint32(a))
-			binary.LittleEndian.PutUint32(b[n-4:], last)
+			binary.LittleEndian.PutUint32(to, binary.LittleEndian.Uint32(a))
+			binary.LittleEndian.PutUint32(to[n-4:], last)
 		}
-		b = b[n:]
 	}
 	return nil
 }

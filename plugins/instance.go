@@ -84,6 +84,7 @@ type turn struct {
 	mayBlock bool
 	short    bool // latches are held: no more than the transaction's allowance
 	keeping  bool // the guest may keep its reply, an integer, until it returns
+	filled   bool // it has: integer, to be given when the call has ended
 	seeded   bool
 	stateful manifest.State // what the call may do with the module's state
 	parked   *parked
@@ -97,6 +98,7 @@ type turn struct {
 	ending     *trap         // why the guest must end, once a command that it called was told so
 	deferred   int           // how many of the open replies wait for their length
 	nextHandle int64
+	integer    int64
 	timersSet  int
 	logged     int   // lines written to the log
 	paid       int64 // of used, charged to the script that called
@@ -385,6 +387,7 @@ func (m *module) end(c *command.Call, in *instance, b before, err error) *parked
 		return nil
 	}
 	failed, p, complete := in.failed, in.parked, in.complete()
+	filled, integer := in.filled, in.integer
 	if p != nil && in.replied > 0 {
 		failed = m.problem("a command that waits has given a reply")
 	}
@@ -401,6 +404,8 @@ func (m *module) end(c *command.Call, in *instance, b before, err error) *parked
 		m.errors.Add(1)
 		c.Reply.Rewind(b.mark)
 		c.Err(m.problem("the reply is not complete"))
+	case filled:
+		c.Reply.Int(integer) // it may throw, when there is nothing left to give back
 	}
 	return nil
 }
@@ -515,8 +520,10 @@ func (in *instance) run(c *command.Call, cmd *guestCommand) error {
 	}
 	in.left, in.keeping = int64(stack[1]), false
 	if uint32(stack[2]) == fuel.KeptFilled {
+		// It is the only one, or the host would know.
 		in.hosted += hostCall
-		in.reply(0).Int(int64(stack[3]))
+		in.replied, in.open = replyHead, in.open[:0]
+		in.filled, in.integer = true, int64(stack[3])
 	}
 	in.returned(int32(stack[0]))
 	return nil
