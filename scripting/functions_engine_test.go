@@ -69,6 +69,22 @@ func TestSwitchingEnginesCompilesOutside(t *testing.T) {
 	all(closures)
 	e.SetSecondEngine(false)
 	all(vm)
+	// What is compiled for the machine while the other is off follows, too.
+	const later = "local n = 0 " + tell
+	c.load("l", "local n = 0 redis.register_function('f', function() "+tell+" end)")
+	c.load("m", "local n = 0 redis.register_function{function_name = 'g', flags = {'no-writes'}, callback = function() "+tell+" end}")
+	sha = bulk(c.do("SCRIPT", "LOAD", later))
+	c.do("SCRIPT", "LOAD", "return coroutine.wrap(function() return 'machine' end)()")
+	calls = [][]string{{"FCALL", "f", "0"}, {"FCALL_RO", "g", "0"}, {"EVALSHA", sha, "0"}, {"EVALSHA_RO", sha, "0"}, {"EVAL", later, "0"}}
+	all(vm)
+	e.SetSecondEngine(true)
+	if e.onSecond(r.runner.libraries.committed.Load().libraries["l"].Body) {
+		t.Error("switching has compiled a source")
+	}
+	all(closures)
+	c.expect("$7 machine", "EVAL", "return coroutine.wrap(function() return 'machine' end)()", "0")
+	e.SetSecondEngine(false)
+	all(vm)
 }
 
 // TestRefusedByTheMachine: a source that only closures take stays with them.

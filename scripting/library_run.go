@@ -28,7 +28,7 @@ func (e *Engine) Call(f *Function, inv *Invocation, out command.Reply) error {
 func (e *Engine) register(ld *loading, inv *Invocation) error {
 	var err error
 	var timedOut bool
-	if ld.lib.Body.program != nil {
+	if ld.lib.Body.program.Load() != nil {
 		timedOut, err = e.loadSecond(ld, inv)
 	} else {
 		timedOut, err = e.loadVM(ld, inv)

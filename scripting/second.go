@@ -100,18 +100,19 @@ func (e *Engine) EngineStats() EngineStats {
 	return EngineStats{s.scripts.clone(), s.libraries.clone()}
 }
 
+// switchedOff is why a source has no program that was compiled while the second
+// engine was off.
+const switchedOff = "switched off"
+
 // compileSecond makes the program of a tree; nil, and the reason, when the virtual
 // machine must run it.
 func (e *Engine) compileSecond(s *Script, tree chunkTree) (p *closure.Program, reason string) {
-	world, counts := e.second.world, &e.second.scripts
-	compile := world.Compile
-	if s.library {
-		compile, counts = world.CompileLibrary, &e.second.libraries
+	if reason = switchedOff; !e.second.off.Load() {
+		p, reason = e.program(s, tree)
 	}
-	if e.second.off.Load() {
-		reason = "switched off"
-	} else {
-		p, reason = compile(tree.stmts)
+	counts := &e.second.scripts
+	if s.library {
+		counts = &e.second.libraries
 	}
 	e.second.mu.Lock()
 	counts.count(reason)
@@ -119,30 +120,42 @@ func (e *Engine) compileSecond(s *Script, tree chunkTree) (p *closure.Program, r
 	return p, reason
 }
 
-// Ready compiles s for the virtual machine if that is to run it and has no code of
-// it yet: the second engine was switched off since. It may take long. To be called
-// before a transaction takes its locks; without it the second engine goes on
-// running s, as it does when the virtual machine refuses the source.
+func (e *Engine) program(s *Script, tree chunkTree) (p *closure.Program, reason string) {
+	if s.library {
+		return e.second.world.CompileLibrary(tree.stmts)
+	}
+	return e.second.world.Compile(tree.stmts)
+}
+
+// Ready compiles s for the engine that is to run it if there is no code for that one
+// yet, because the second engine was switched on or off since. It may take long. To be
+// called before a transaction takes its locks; without it s goes on on the engine that
+// it was compiled for, as it does when the other one does not take the source.
 func (e *Engine) Ready(s *Script) {
-	if e.second.off.Load() {
-		e.compileBoth(s)
+	if e.second.off.Load() == (s.why != switchedOff) {
+		s.once.Do(func() { e.compileOther(s) })
 	}
 }
 
-func (e *Engine) compileBoth(s *Script) {
-	if s.program == nil {
+// compileOther makes the code of s for the engine that it was not compiled for.
+func (e *Engine) compileOther(s *Script) {
+	if s.program.Load() == nil && s.why != switchedOff {
+		return // the machine alone takes it
+	}
+	body, err := s.body()
+	if err != nil {
 		return
 	}
-	s.once.Do(func() {
-		body, err := s.body()
-		if err != nil {
-			return
-		}
-		tree, err := e.parseSource(body, s.chunk())
-		if err == nil && e.compileVM(s, tree) == nil {
-			s.both.Store(true)
-		}
-	})
+	tree, err := e.parseSource(body, s.chunk())
+	if err != nil {
+		return
+	}
+	if s.why != switchedOff {
+		s.both.Store(e.compileVM(s, tree) == nil)
+	} else if p, _ := e.program(s, tree); p != nil {
+		s.both.Store(true)
+		s.program.Store(p)
+	}
 }
 
 // body is what is compiled of the source.
@@ -156,7 +169,7 @@ func (s *Script) body() (body string, err error) {
 
 // onSecond tells whether the second engine runs s.
 func (e *Engine) onSecond(s *Script) bool {
-	return s.program != nil && !(e.second.off.Load() && s.both.Load())
+	return s.program.Load() != nil && !(e.second.off.Load() && s.both.Load())
 }
 
 // worker gets a machine of the second engine for a run.
@@ -197,7 +210,7 @@ func (w *worker) done(inv *Invocation, reusable bool) {
 // runSecond is Run on the second engine.
 func (e *Engine) runSecond(s *Script, inv *Invocation, out command.Reply) error {
 	w := e.worker(s, nil, inv)
-	reusable, err := w.machine.Run(s.program, w.in, out)
+	reusable, err := w.machine.Run(s.program.Load(), w.in, out)
 	if err != nil {
 		err = w.failure(inv, err)
 	}
@@ -219,7 +232,7 @@ func (e *Engine) callSecond(f *Function, inv *Invocation, out command.Reply) err
 // callback finds the function that is called.
 func (w *worker) callback() (value.Value, error) {
 	return w.kept.callback(w.engine, w.function, &w.machine.Account, w.in.Terms.Limits, func(ld *loading) {
-		w.machine.Body(w.script.program, closure.Loader{Register: ld.add, Flag: namedFlag, Again: true})
+		w.machine.Body(w.script.program.Load(), closure.Loader{Register: ld.add, Flag: namedFlag, Again: true})
 	})
 }
 
@@ -227,7 +240,7 @@ func (w *worker) callback() (value.Value, error) {
 func (e *Engine) loadSecond(ld *loading, inv *Invocation) (timedOut bool, err error) {
 	body := ld.lib.Body
 	w := e.worker(body, nil, inv)
-	reusable, err := w.machine.Load(body.program, w.in, closure.Loader{Register: ld.add, Flag: namedFlag})
+	reusable, err := w.machine.Load(body.program.Load(), w.in, closure.Loader{Register: ld.add, Flag: namedFlag})
 	timedOut = err == budget.ErrTime
 	if err != nil {
 		err = w.failed(inv, err, "")

@@ -61,11 +61,11 @@ type Script struct {
 	// library says that it is the body of a function library.
 	library bool
 
-	program *closure.Program // for the second engine; nil when it does not cover the script
-	why     string           // it does not
+	program atomic.Pointer[closure.Program] // for the second engine; nil when it does not cover the script
+	why     string                          // it does not, or was switched off
 
-	once  sync.Once   // makes the machine's code of a script that has a program
-	both  atomic.Bool // it is made
+	once  sync.Once   // makes the code that the engine of the time did not need
+	both  atomic.Bool // it is made: a script that has a program has the machine's code too
 	proto *lua.FunctionProto
 	// argsEscape is set when the script could keep or change KEYS and ARGV as tables.
 	argsEscape bool
@@ -106,10 +106,12 @@ func (e *Engine) compile(s *Script, body string) error {
 	if err != nil {
 		return err
 	}
-	if s.program, s.why = e.compileSecond(s, tree); s.program == nil {
-		err = e.compileVM(s, tree)
+	program, why := e.compileSecond(s, tree)
+	if s.why = why; program == nil {
+		return e.compileVM(s, tree)
 	}
-	return err
+	s.program.Store(program)
+	return nil
 }
 
 // chunk is what error messages call the source.

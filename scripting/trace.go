@@ -103,7 +103,7 @@ func (st *state) lineNow() int {
 // Engine is what the script was compiled for: "closures", or "vm" and what of the
 // script the faster one does not cover.
 func (s *Script) Engine() (name, why string) {
-	if s.program != nil {
+	if s.program.Load() != nil {
 		return "closures", ""
 	}
 	return "vm", s.why
