@@ -245,15 +245,20 @@ func arrayIndex(key lua.LValue) (int, bool) {
 	return int(n), true
 }
 
+// gapSlot is what a slot takes, in bytes, that gopher-lua fills up to an index beyond
+// the end of a table's array: it appends nil by nil, so that in the end there are an
+// array with a quarter to spare and the one before it.
+const gapSlot = 16 + 16 + 16/4
+
 // payGap charges for the slots that gopher-lua fills when an index lies beyond
-// the array's end.
+// the array's end, before it does.
 func payGap(L *lua.LState, t *lua.LTable, n int) {
 	if n <= plainKey || t.RawGetInt(n-1) != lua.LNil {
 		return
 	}
 	if gap := n - t.Len(); gap > 0 {
 		r := runOf(L)
-		r.alloc(L, 16*gap)
+		r.alloc(L, gapSlot*gap)
 		r.pay(L, gap/8)
 	}
 }
@@ -317,7 +322,7 @@ func guardKey(L *lua.LState) int {
 	key := L.Get(1)
 	if n, ok := arrayIndex(key); ok && n > plainKey {
 		r := runOf(L)
-		r.alloc(L, 16*n)
+		r.alloc(L, gapSlot*n)
 		r.pay(L, n/8)
 	}
 	L.Push(key)
