@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,10 +21,17 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// CompileFunc compiles instrumented code into dir, an empty folder, as
-// [CompileInto] does, but in a process of its own, with limits. ctx bounds its
-// time.
-type CompileFunc func(ctx context.Context, dir string, code []byte) error
+// CompileFunc compiles instrumented code into dir, an empty folder, as CompileInto
+// does. It returns ErrCompileTime when that takes more than so much processor
+// time, counted in whole seconds, and ends with ctx.
+type CompileFunc func(ctx context.Context, limit time.Duration, dir string, code []byte) error
+
+// ErrCompileTime is what a CompileFunc returns for code that takes too long.
+var ErrCompileTime = errors.New("plugins: compiling took too long")
+
+// compilePatience is how many times its processor time a compilation may take on
+// the clock: others may keep the processors busy.
+const compilePatience = 10
 
 // maxCacheBytes is how much native code the cache keeps; who was used longest ago
 // leaves first.
@@ -82,8 +90,8 @@ func openCodeCache(dir string, compile CompileFunc) (*codeCache, error) {
 	return &codeCache{dir: dir, compile: compile}, nil
 }
 
-// fill makes sure that the compiled form of code is in the cache. It compiles for
-// no longer than limit.
+// fill makes sure that the compiled form of code is in the cache. Compiling it
+// takes no more than limit of processor time.
 func (c *codeCache) fill(code []byte, limit time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,12 +107,15 @@ func (c *codeCache) fill(code []byte, limit time.Duration) error {
 		return fmt.Errorf("plugin-cache-dir: %w", err)
 	}
 	defer os.RemoveAll(work)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	wall := min(max(limit, time.Second), math.MaxInt64/compilePatience) * compilePatience
+	ctx, cancel := context.WithTimeout(context.Background(), wall)
 	defer cancel()
-	if err := c.compile(ctx, work, code); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("compiling it took longer than plugin-max-compile-time, %v", limit)
-		}
+	switch err := c.compile(ctx, limit, work, code); {
+	case errors.Is(err, ErrCompileTime):
+		return fmt.Errorf("compiling it took longer than plugin-max-compile-time, %v of processor time", limit)
+	case ctx.Err() != nil:
+		return fmt.Errorf("compiling it was not done after %v, for the machine is busy: plugin-max-compile-time is %v of processor time", wall, limit)
+	case err != nil:
 		return err
 	}
 	return c.adopt(work, note)

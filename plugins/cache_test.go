@@ -15,7 +15,7 @@ import (
 
 // counting compiles as the server's child process does, and counts.
 func counting(n *int) plugins.CompileFunc {
-	return func(_ context.Context, dir string, code []byte) error {
+	return func(_ context.Context, _ time.Duration, dir string, code []byte) error {
 		*n++
 		return plugins.CompileInto(dir, 256, code)
 	}
@@ -115,8 +115,8 @@ func TestCompilerFails(t *testing.T) {
 		compile plugins.CompileFunc
 		want    string
 	}{
-		{func(context.Context, string, []byte) error { return errors.New("no room") }, "cannot be compiled: no room"},
-		{func(context.Context, string, []byte) error { return nil }, "left 0 files"},
+		{func(context.Context, time.Duration, string, []byte) error { return errors.New("no room") }, "cannot be compiled: no room"},
+		{func(context.Context, time.Duration, string, []byte) error { return nil }, "left 0 files"},
 	} {
 		b := newBench(t, plugins.Options{CacheDir: dir, Compile: tt.compile})
 		if got := b.do("MODULE", "LOAD", cad("c")); !strings.Contains(got, tt.want) {
@@ -133,7 +133,7 @@ func TestCompilerFails(t *testing.T) {
 // Whoever asks what is loaded does not wait for a module that is being compiled.
 func TestListWhileLoading(t *testing.T) {
 	compiling, goOn := make(chan struct{}), make(chan struct{})
-	b := newBench(t, plugins.Options{CacheDir: filepath.Join(t.TempDir(), "c"), Compile: func(_ context.Context, dir string, code []byte) error {
+	b := newBench(t, plugins.Options{CacheDir: filepath.Join(t.TempDir(), "c"), Compile: func(_ context.Context, _ time.Duration, dir string, code []byte) error {
 		close(compiling)
 		<-goOn
 		return plugins.CompileInto(dir, 256, code)

@@ -46,7 +46,8 @@ type Options struct {
 	// Compile compiles a module for the cache in a process of its own; nil: in
 	// this one. Without CacheDir it is not used.
 	Compile CompileFunc
-	// MaxCompile is how long a module may take to compile; default 30 s.
+	// MaxCompile is how much processor time a module may take to compile; default
+	// 30 s.
 	MaxCompile time.Duration
 	// MaxInstances is how many instances of a module may exist at a time, and
 	// so how many of its commands run at a time; default 64.
@@ -129,7 +130,7 @@ func (h *Host) open() error {
 	if h.opt.CacheDir != "" {
 		compile := h.opt.Compile
 		if compile == nil {
-			compile = func(_ context.Context, dir string, code []byte) error {
+			compile = func(_ context.Context, _ time.Duration, dir string, code []byte) error {
 				return CompileInto(dir, h.opt.MaxPages, code)
 			}
 		}
@@ -165,9 +166,9 @@ func (h *Host) SetMaxTime(d time.Duration) {
 	h.maxTime.Store(int64(d))
 }
 
-// SetMaxCompile bounds how long modules that are loaded from now on may take to
-// compile, waiting for a processor included; 0 or less is half a minute. The checks of
-// their shape keep most far below it.
+// SetMaxCompile bounds how much processor time modules that are loaded from now on
+// may take to compile; 0 or less is half a minute. The checks of their shape keep
+// most far below it.
 func (h *Host) SetMaxCompile(d time.Duration) {
 	if d <= 0 {
 		d = 30 * time.Second

@@ -61,8 +61,10 @@ func TestCompilationIsBounded(t *testing.T) {
 	for waiting := true; waiting; {
 		select {
 		case got := <-refused:
-			if want := "the module cannot be compiled: compiling it took longer than plugin-max-compile-time, 200ms"; !strings.HasPrefix(got, "-ERR Error loading the extension: ") || !strings.HasSuffix(got, want) {
-				t.Errorf("MODULE LOAD of what takes seconds to compile replied %s, want %s", got, want)
+			// On a machine whose processors others have, it is not done in time.
+			if !strings.HasPrefix(got, "-ERR Error loading the extension: ") || !strings.Contains(got, ": the module cannot be compiled: compiling it ") ||
+				!strings.Contains(got, "plugin-max-compile-time") || !strings.HasSuffix(got, " 200ms of processor time") {
+				t.Errorf("MODULE LOAD of what takes seconds to compile replied %s", got)
 			}
 			waiting = false
 		default:

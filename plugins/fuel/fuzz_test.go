@@ -39,7 +39,7 @@ func newJudge(f *testing.F) *judge {
 // the original is, and computes the same. It reports whether anything ran.
 func (j *judge) check(t *testing.T, original []byte) bool {
 	opt := Options{MemoryPages: judgePages, Depth: 60, Limits: Limits{TableEntries: 1000}}.withDefaults()
-	out, err := Instrument(original, opt)
+	_, err := Instrument(original, opt)
 	if (err == nil) != (Check(original, opt.Limits) == nil) {
 		m, perr := parse(original, opt.Limits)
 		if perr != nil || m.memory == nil || m.memory.min <= judgePages {
@@ -52,7 +52,8 @@ func (j *judge) check(t *testing.T, original []byte) bool {
 	// The first of the functions keeps its notes, too.
 	keeping := keepsNotes("a")
 	keeping.MemoryPages, keeping.Depth, keeping.Limits = opt.MemoryPages, opt.Depth, opt.Limits
-	if out, err = Instrument(original, keeping); err != nil {
+	out, err := Instrument(original, keeping)
+	if err != nil {
 		return false // for the checks that it adds
 	}
 	ctx := context.Background()

@@ -313,7 +313,7 @@ func pluginDirectives() []Directive {
 		},
 		{
 			Name: "plugin-max-compile-time", Group: g, Kind: Int, Default: "30000", Min: 1, Max: maxInt32, Mutable: true,
-			Summary: "Milliseconds that compiling a module may take, which happens in a process of its own, while the server goes on; then that process is ended and the module refused. What is in plugin-cache-dir is not compiled again.",
+			Summary: "Milliseconds of processor time that compiling a module may take, rounded up to seconds. It happens in a process of its own, while the server goes on; then that process is ended and the module refused. What is in plugin-cache-dir is not compiled again.",
 		},
 		{
 			Name: "plugin-max-failures", Group: g, Kind: Int, Default: "100", Min: 0, Max: maxInt32, Mutable: true,

@@ -19,25 +19,16 @@ import (
 // limits are what the process that compiles a module may take.
 type limits struct {
 	pages   int   // of 64 KiB, that linear memories may have
-	seconds int   // of processor time
+	seconds int   // of processor time, which is counted in whole ones
 	space   int64 // bytes of address space, of which a Go program reserves more than it uses
 	heap    int64 // bytes from which on it collects without a pause
 }
 
 // compileLimits leave room for the largest modules that pass the checks of their
 // shape, all in one: those take a quarter of a minute, and some hundred MiB. The
-// server, which knows what it may take on the clock, allows no more than that.
+// server says how much processor time.
 func compileLimits(pages int) limits {
-	return limits{pages: pages, seconds: 3600, space: 4 << 30, heap: 1 << 30}
-}
-
-// within are the limits for a process that is ended at ctx's deadline. Where a
-// server is killed, its child outlives it for so long at most.
-func (l limits) within(ctx context.Context) limits {
-	if deadline, ok := ctx.Deadline(); ok {
-		l.seconds = min(l.seconds, max(1, int(math.Ceil(time.Until(deadline).Seconds()))))
-	}
-	return l
+	return limits{pages: pages, space: 4 << 30, heap: 1 << 30}
 }
 
 // maxCode bounds the instrumented code that the child reads, in bytes.
@@ -54,11 +45,12 @@ const childMark = "LATCHKEY_PLUGIN_COMPILE"
 func Child(maxPages int) plugins.CompileFunc { return child(compileLimits(maxPages)) }
 
 func child(l limits) plugins.CompileFunc {
-	return func(ctx context.Context, dir string, code []byte) error {
+	return func(ctx context.Context, limit time.Duration, dir string, code []byte) error {
 		if os.Getenv(childMark) != "" {
 			return errors.New("a process that compiles modules was asked to load one")
 		}
-		l := l.within(ctx)
+		l := l
+		l.seconds = max(1, int(math.Ceil(limit.Seconds())))
 		self, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("cannot find this program to compile with: %w", err)
@@ -80,8 +72,10 @@ func child(l limits) plugins.CompileFunc {
 			return ctx.Err()
 		case errors.As(err, &exit) && exit.ExitCode() == exitFailed:
 			return errors.New(said.firstLine())
+		case errors.As(err, &exit) && exit.UserTime()+exit.SystemTime() >= limit:
+			return plugins.ErrCompileTime
 		case errors.As(err, &exit):
-			return fmt.Errorf("its compiler was ended (%v): it may take %d s of processor time and %d MiB of memory", exit.ProcessState, l.seconds, l.space>>20)
+			return fmt.Errorf("its compiler was ended (%v): it may take %d MiB of memory", exit.ProcessState, l.space>>20)
 		}
 		return fmt.Errorf("cannot start the compiler: %w", err)
 	}
