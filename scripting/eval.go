@@ -12,6 +12,9 @@ import (
 
 // prepare compiles the source of an EVAL, which nobody should have to wait for.
 func (r *Runner) prepare(c *command.Call) {
+	if _, problem := numKeys(c.Args, command.ErrNotInteger); problem != "" {
+		return // it does not run, and is not kept
+	}
 	if s, _ := r.source(c.Args[1]); s != nil {
 		r.engine.Ready(s)
 		c.Prepared, c.Lengthy = s, s.Lengthy()
@@ -122,20 +125,27 @@ func words(c *command.Call, notNumber string) (keys, args [][]byte, ok bool) {
 			return rest[:n:n], rest[n:], true
 		}
 	}
-	n, ok := command.ParseInt(c.Args[2])
+	n, problem := numKeys(c.Args, notNumber)
+	if problem != "" {
+		c.Err(problem)
+		return nil, nil, false
+	}
+	return c.Args[3 : 3+n], c.Args[3+n:], true
+}
+
+// numKeys is the number of keys that EVAL and its kin say they have, or the text
+// of the error.
+func numKeys(args [][]byte, notNumber string) (n int, problem string) {
+	v, ok := command.ParseInt(args[2])
 	switch {
 	case !ok:
-		c.Err(notNumber)
-	case n > int64(len(c.Args)-3):
-		c.Err("ERR Number of keys can't be greater than number of args")
-		ok = false
-	case n < 0:
-		c.Err("ERR Number of keys can't be negative")
-		ok = false
-	default:
-		return c.Args[3 : 3+n], c.Args[3+n:], true
+		return 0, notNumber
+	case v > int64(len(args)-3):
+		return 0, "ERR Number of keys can't be greater than number of args"
+	case v < 0:
+		return 0, "ERR Number of keys can't be negative"
 	}
-	return nil, nil, ok
+	return int(v), ""
 }
 
 // errRerun unwinds a script whose transaction must begin anew.

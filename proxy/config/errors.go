@@ -1,6 +1,9 @@
 package config
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Origin is where a setting came from.
 type Origin struct {
@@ -85,23 +88,32 @@ func replyError(text string) error {
 	return &ReplyError{string(b)}
 }
 
+// mostQuoted is how much of what others wrote an error quotes, in bytes.
+const mostQuoted = 128
+
 // clip shortens what others wrote, and makes one printable line of it.
 func clip(s string) string {
-	const most = 128
-	short := len(s) > most
-	if short {
-		s = s[:most]
-	}
-	b := []byte(s)
+	b := []byte(shorten(s))
 	for i, c := range b {
 		if c < ' ' || c == 0x7f {
 			b[i] = '?'
 		}
 	}
-	if short {
-		return string(b) + "..."
-	}
 	return string(b)
+}
+
+// clipReply shortens what a client wrote for an error that goes back to it. As in
+// Redis the name ends at its first zero byte.
+func clipReply(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return shorten(s)
+}
+
+func shorten(s string) string {
+	if len(s) > mostQuoted {
+		return s[:mostQuoted] + "..."
+	}
+	return s
 }
 
 // nearest returns the known name that is fewest edits away from name, or "" if none is near.

@@ -121,7 +121,7 @@ func (c *Config) settable(pairs []Pair, local bool) ([]*entry, error) {
 		e, lower := r.lookup(p.Name)
 		switch {
 		case e == nil || e.Kind == Lines:
-			return nil, replyError("ERR Unknown option or number of arguments for CONFIG SET - '" + clip(p.Name) + "'")
+			return nil, replyError("ERR Unknown option or number of arguments for CONFIG SET - '" + clipReply(p.Name) + "'")
 		case !e.Mutable:
 			return nil, setFailed(p.Name, "can't set immutable config")
 		case e.Protected && !c.Allowed("enable-protected-configs", local):
@@ -136,7 +136,7 @@ func (c *Config) settable(pairs []Pair, local bool) ([]*entry, error) {
 }
 
 func setFailed(name, reason string) error {
-	return replyError(fmt.Sprintf("ERR CONFIG SET failed (possibly related to argument '%s') - %s", clip(name), reason))
+	return replyError(fmt.Sprintf("ERR CONFIG SET failed (possibly related to argument '%s') - %s", clipReply(name), reason))
 }
 
 // parseSet reads a value of CONFIG SET; it replaces what a Repeatable directive has.

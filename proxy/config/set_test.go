@@ -24,7 +24,7 @@ func TestSetOurs(t *testing.T) {
 		{"client-query-memory-limit", "2gb", "OK"},
 		{"loglevel", "all", "ERR CONFIG SET failed (possibly related to argument 'loglevel') - argument(s) must be one of the following: debug, verbose, notice, warning, nothing"},
 		{"requirepass", strings.Repeat("a", maxSetBytes+1), "ERR CONFIG SET failed (possibly related to argument 'requirepass') - argument is longer than 64 KiB"},
-		{"no\r\nsuch", "1", "ERR Unknown option or number of arguments for CONFIG SET - 'no??such'"},
+		{"no\r\nsuch", "1", "ERR Unknown option or number of arguments for CONFIG SET - 'no  such'"},
 		{"maxmemory", "18446744073709551616", "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value"},
 		{"cluster-announce-human-nodename", "a b!", "ERR CONFIG SET failed (possibly related to argument 'cluster-announce-human-nodename') - Announced human node name contained invalid character"},
 	} {
