@@ -21,6 +21,8 @@ BUILDS      := linux/arm64 darwin/arm64
 RACE        ?= ./store/... ./proxy/... ./scripting/... ./plugins ./cmd/...
 
 FUZZTIME    ?= 5m
+SEED        ?= 1
+CASES       ?= 2000
 BENCH       ?= .
 REDIS       ?= redis-server
 COMPARE     ?= ../shared/bench/compare.py
@@ -30,7 +32,7 @@ UNITS       ?= locks
 # With LATCHKEY_CI=1 nothing may be skipped: what is missing fails the target.
 CI          := $(LATCHKEY_CI)
 
-.PHONY: build help test test-main test-nested race check fmt diff fuzz fuzz-short bench compare examples million mutants conformance clean needs
+.PHONY: build help test test-main test-nested race check fmt diff diff-random fuzz fuzz-short bench compare examples million mutants conformance clean needs
 
 build: ## build bin/latchkey (the default)
 	$(GO) build -trimpath -o $(BIN) ./cmd/latchkey
@@ -99,6 +101,9 @@ diff: build ## replay the transcripts on redis-server and on latchkey
 
 # Before Go 1.27 a timed run that ends while a worker is busy may fail with "context deadline exceeded" though nothing was
 # found (https://go.dev/issue/75804): that is told from a failing input, which Go writes down.
+diff-random: build ## send CASES (2000) random cases, drawn from SEED (1), to redis-server and to latchkey
+	$(GO) run ./store/command/transcript/random -redis $(REDIS) -latchkey $(BIN) -seed $(SEED) -cases $(CASES)
+
 fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one package
 	@set -e; \
 	$(GO) list -f '{{range .TestGoFiles}}{{$$.ImportPath}} {{$$.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$.ImportPath}} {{$$.Dir}}/{{.}}{{"\n"}}{{end}}' $(or $(PKG),./...) | \

@@ -68,7 +68,7 @@ func (c *conn) forget() {
 
 // do sends a command and reads its reply.
 func (c *conn) do(args ...string) (Reply, error) {
-	if err := c.send(encode(args)); err != nil {
+	if err := c.send(Encode(args)); err != nil {
 		return Reply{}, err
 	}
 	return c.reply(args)
@@ -80,8 +80,8 @@ func (c *conn) send(b []byte) error {
 	return err
 }
 
-// encode writes a command as an array of bulk strings.
-func encode(args []string) []byte {
+// Encode writes a command as an array of bulk strings.
+func Encode(args []string) []byte {
 	b := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, a := range args {
 		b = fmt.Appendf(b, "$%d\r\n", len(a))

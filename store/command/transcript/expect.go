@@ -299,7 +299,7 @@ func (r Reply) sorted() Reply {
 	}
 	chunks := slices.Collect(slices.Chunk(slices.Clone(r.Elems), width))
 	slices.SortStableFunc(chunks, func(a, b []Reply) int {
-		return slices.Compare(a[0].text(), b[0].text())
+		return slices.Compare(a[0].Lines(), b[0].Lines())
 	})
 	r.Elems = slices.Concat(chunks...)
 	return r

@@ -73,7 +73,7 @@ func Play(ctx context.Context, target Target, f *File, proto int) (Result, error
 			d.Want = append(d.Want, w.lines...)
 		}
 		for _, g := range got {
-			d.Got = append(d.Got, g.text()...)
+			d.Got = append(d.Got, g.Lines()...)
 		}
 		res.Differences = append(res.Differences, d)
 	})
@@ -375,7 +375,7 @@ func (p *player) commands(c *conn, s *step, silent bool) ([]Reply, error) {
 			return nil, err
 		}
 		all = append(all, args)
-		out = append(out, encode(args)...)
+		out = append(out, Encode(args)...)
 	}
 	if err := c.send(out); err != nil && !isClosed(err) {
 		return nil, err

@@ -77,14 +77,14 @@ func (s *step) record(proto int, got []Reply) ([]frame, error) {
 				continue
 			}
 			if w.hasMatcher() {
-				return nil, fmt.Errorf("the reply does not match: want %q, have %q", w.lines, g.text())
+				return nil, fmt.Errorf("the reply does not match: want %q, have %q", w.lines, g.Lines())
 			}
 			if w.pattern.unordered {
-				out = append(out, frame{lines: append([]string{"? unordered"}, g.sorted().text()...)})
+				out = append(out, frame{lines: append([]string{"? unordered"}, g.sorted().Lines()...)})
 				continue
 			}
 		}
-		out = append(out, frame{lines: g.text()})
+		out = append(out, frame{lines: g.Lines()})
 	}
 	return out, nil
 }

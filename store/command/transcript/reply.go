@@ -147,9 +147,9 @@ func replyLen(line string, limit int) (int, error) {
 	return n, nil
 }
 
-// text writes the reply as it stands in a transcript, without indent; the lines
+// Lines are the reply as it stands in a transcript, without indent; the lines
 // of an aggregate's elements are indented by two spaces a level.
-func (r Reply) text() []string { return r.appendText(nil, "") }
+func (r Reply) Lines() []string { return r.appendText(nil, "") }
 
 func (r Reply) appendText(lines []string, indent string) []string {
 	var s string

@@ -294,7 +294,7 @@ func TestReadReplyAgreesWithTidwall(t *testing.T) {
 			t.Fatalf("reply %d: tidwall/resp: %v", i, err)
 		}
 		if !sameAsTidwall(got, want) {
-			t.Errorf("reply %d: %q, tidwall/resp reads %v %q", i, got.text(), want.Type(), want)
+			t.Errorf("reply %d: %q, tidwall/resp reads %v %q", i, got.Lines(), want.Type(), want)
 		}
 	}
 }
@@ -329,13 +329,13 @@ func TestReadReply(t *testing.T) {
 		"-ERR x \r\n":               "-\"ERR x \"",
 	} {
 		r, err := ReadReply(bufio.NewReader(strings.NewReader(wire)))
-		if got := strings.Join(r.text(), "|"); err != nil || got != want {
+		if got := strings.Join(r.Lines(), "|"); err != nil || got != want {
 			t.Errorf("%q reads as %q, %v; want %q", wire, got, err, want)
 			continue
 		}
-		frames, err := parseFrames(r.text())
+		frames, err := parseFrames(r.Lines())
 		if err != nil || len(frames) != 1 || !frames[0].pattern.matches(r, nil) {
-			t.Errorf("%q: its text %q does not parse back to it: %v", wire, r.text(), err)
+			t.Errorf("%q: its text %q does not parse back to it: %v", wire, r.Lines(), err)
 		}
 	}
 	for _, wire := range []string{
@@ -343,7 +343,7 @@ func TestReadReply(t *testing.T) {
 		"*2\r\n:1\r\n", "%-1\r\n", "*-2\r\n", "*1048577\r\n", strings.Repeat("*1\r\n", 40) + ":1\r\n",
 	} {
 		if r, err := ReadReply(bufio.NewReader(strings.NewReader(wire))); err == nil {
-			t.Errorf("%.40q reads as %q, want an error", wire, r.text())
+			t.Errorf("%.40q reads as %q, want an error", wire, r.Lines())
 		}
 	}
 }
