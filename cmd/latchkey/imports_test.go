@@ -41,6 +41,7 @@ var house = []room{
 	{path: "store", line: 4},
 
 	{path: "cmd/latchkey/cli", line: leaf, may: []string{"proxy/quoting"}}, // the prompt takes words
+	{path: "store/underload", line: leaf},
 	{path: "store/underrace", line: leaf},
 	{path: "plugins/fuel", line: leaf},
 	{path: "plugins/manifest", line: leaf},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/plugins"
+	"github.com/latchkey-proxy/latchkey/store/underload"
 )
 
 // longestPause is what the collector may stop everybody for.
@@ -33,9 +34,9 @@ func TestNobodyStarvesBesidePlugin(t *testing.T) {
 			var pauses []string
 			tooLong := false
 			s.bestOfThree(func() time.Duration {
-				before, end := readProcessors(), collect()
+				before, end := underload.Now(), collect()
 				worst := s.besideScript("PLUGINERR spin: ran for longer than plugin-max-time", command, "slow")
-				pause, most := end(), before.stretch(longestPause)
+				pause, most := end(), before.Stretch(longestPause)
 				pauses = append(pauses, fmt.Sprintf("%v (want %v at most)", pause, most))
 				t.Logf("the longest pause of the collector was %s", pauses[len(pauses)-1])
 				if tooLong = pause > most; tooLong && len(pauses) < 3 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
+	"github.com/latchkey-proxy/latchkey/store/underload"
 )
 
 const (
@@ -78,9 +79,9 @@ func (s *server) bestOfThree(run func() (worst time.Duration)) {
 	s.t.Helper()
 	const runs = 3
 	for i := 1; ; i++ {
-		before := readProcessors()
+		before := underload.Now()
 		worst := run()
-		most := before.stretch(outstanding)
+		most := before.Stretch(outstanding)
 		if worst <= most {
 			return
 		}
