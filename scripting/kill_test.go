@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -298,5 +299,39 @@ func TestDeepestCallsFitTheStack(t *testing.T) {
 				t.Logf("a stack of %d MB", took>>20)
 			}
 		})
+	}
+}
+
+// TestKillEndsLongCommands: SCRIPT KILL ends a script in the midst of one command
+// that would go on for hours, and in a loop of long ones.
+func TestKillEndsLongCommands(t *testing.T) {
+	long := strings.Repeat("a", 2<<20)
+	hostile := "*" + long[:1<<20] + "b"
+	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
+		for name, call := range map[string]string{
+			"LCS":   "redis.call('SET', KEYS[1], 'x') while true do redis.pcall('LCS', 'text', 'text', 'LEN') end",
+			"KEYS":  "redis.call('SET', KEYS[1], 'x') redis.pcall('KEYS', ARGV[1])",
+			"SCAN":  "redis.call('SET', KEYS[1], 'x') redis.pcall('SCAN', 0, 'COUNT', 1000, 'MATCH', ARGV[1])",
+			"SSCAN": "redis.call('SET', KEYS[1], 'x') redis.pcall('SSCAN', 'set', 0, 'COUNT', 10, 'MATCH', ARGV[1])",
+		} {
+			r := newRoomOn(t, Settings{}, store.Options{}, Options{VMOnly: vmOnly})
+			c := r.client()
+			c.expect("+OK", "MSET", "text", long[:10_000], long, "1")
+			c.expect(":1", "SADD", "set", long)
+			reply := make(chan string, 1)
+			go func() { reply <- r.client().do("EVAL", call+" return 'end'", "1", "k", hostile) }()
+			for r.runner.Long() == 0 && len(reply) == 0 {
+				runtime.Gosched()
+			}
+			if len(reply) > 0 {
+				t.Errorf("%s: %s answers %q before it is killed", engine, name, clipText(<-reply))
+				continue
+			}
+			c.expect("+OK", "SCRIPT", "KILL")
+			if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+				t.Errorf("%s: a script killed in %s answers %q", engine, name, clipText(got))
+			}
+			c.expect(":0", "EXISTS", "k")
+		}
 	}
 }
