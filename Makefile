@@ -29,13 +29,17 @@ COMPARE     ?= ../shared/bench/compare.py
 SCORE       ?= ../shared/conformance/score.sh
 UNITS       ?= locks
 
+# The program is built with a profile (cmd/latchkey/default.pgo, which go build and go install take by themselves).
+# Tests and checks do without, or all packages would be compiled twice.
+export GOFLAGS := $(strip $(GOFLAGS) -pgo=off)
+
 # With LATCHKEY_CI=1 nothing may be skipped: what is missing fails the target.
 CI          := $(LATCHKEY_CI)
 
-.PHONY: build help test test-main test-nested race check fmt diff diff-random fuzz fuzz-short bench compare examples million mutants conformance clean needs
+.PHONY: build help test test-main test-nested race check fmt diff diff-random fuzz fuzz-short bench profile compare examples million mutants conformance clean needs
 
 build: ## build bin/latchkey (the default)
-	$(GO) build -trimpath -o $(BIN) ./cmd/latchkey
+	$(GO) build -trimpath -pgo=auto -o $(BIN) ./cmd/latchkey
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,6 +131,15 @@ fuzz-short: ## try every fuzz target 2000 times
 
 bench: ## run the Go benchmarks; BENCH=regexp PKG=./store/... for some
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
+
+profile: ## record the profile that the program is built with, cmd/latchkey/default.pgo, from the benchmarks of the hot paths
+	@set -e; d=$$(mktemp -d); trap 'rm -rf '$$d EXIT; \
+	record() { $(GO) test -trimpath ./$$1 -run '^$$' -bench "$$2" -benchtime $$3 -cpuprofile $$d/$$4.prof -o $$d/$$4.test; }; \
+	record proxy Pipeline 3s pipeline; \
+	record store/command 'HotCommands|LockUnlock' 1s commands; \
+	record scripting 'Unlock$$|Command/' 2s scripts; \
+	record plugins Command 1s plugins; \
+	$(GO) tool pprof -proto $$d/*.prof >cmd/latchkey/default.pgo
 
 compare: build ## measure bin/latchkey beside redis-server; COMPARE=path of compare.py
 	@[ -f "$(COMPARE)" ] || { echo "make compare: no $(COMPARE); COMPARE=path names it"; exit 1; }
