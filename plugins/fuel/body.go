@@ -49,6 +49,9 @@ const (
 	editReturn                   // return becomes a branch to label value, if calls are counted
 	editHelper                   // a call of helper value
 	editKept                     // a call of import value, an Options.Kept
+	editLabel                    // a label: value
+	editGet                      // local value is put on the stack
+	editUnless                   // a branch to label value, unless what is on the stack is other than 0
 )
 
 // frame is a block that the walk is in.
@@ -59,6 +62,9 @@ type frame struct {
 	entry    int  // units since the last check on entry to an if
 	join     int  // largest number of units since the last check, of the branches to the end
 	meets    meets
+
+	serial   uint32 // among all blocks of the function
+	dispatch int    // one more than the index of the loop's walk.dispatches; 0: none
 }
 
 // walk checks the code of one function after the other and plans its edits.
@@ -80,6 +86,8 @@ type walk struct {
 	tables  int // targets of all functions so far
 	flow    flow
 	nested  bool // calls functions that may call this one again
+	serial  uint32
+	jumps   jumps
 }
 
 // function walks through b.
@@ -88,7 +96,8 @@ func (w *walk) function(b body) error {
 	w.r = reader{b: w.m.bytes[:b.end], at: b.code, fn: int(b.fn), what: "code"}
 	w.frames, w.points, w.edits = w.frames[:0], w.points[:0], w.edits[:0]
 	w.run, w.blocks, w.loops, w.targets, w.nested = 0, 0, 0, 0, false
-	w.flow.depth = 0
+	w.flow.depth, w.serial = 0, 0
+	w.jumps.reset()
 	w.frames = append(w.frames, frame{op: opBlock})
 	w.newPoint(b.code)
 	for len(w.frames) > 0 && w.r.err == nil {
@@ -172,8 +181,8 @@ func (w *walk) label() uint32 {
 	return d
 }
 
-// enter opens a block.
-func (w *walk) enter(op byte) {
+// enter opens a block whose instruction stands at the given offset.
+func (w *walk) enter(at int, op byte) {
 	start := w.r.at
 	if w.r.at < len(w.r.b) && (w.r.b[w.r.at] == typeEmpty || isValType(w.r.b[w.r.at])) {
 		w.r.at++
@@ -193,8 +202,12 @@ func (w *walk) enter(op byte) {
 		return
 	}
 	parent := *w.top()
-	w.frames = append(w.frames, frame{op: op, point: parent.point, entry: w.run})
+	w.serial++
+	w.frames = append(w.frames, frame{op: op, point: parent.point, entry: w.run, serial: w.serial})
 	w.flow.open(op, &w.top().meets)
+	if w.r.b[start] == typeEmpty {
+		w.headEntered(at, op)
+	}
 	switch op {
 	case opLoop:
 		w.loops++
@@ -248,7 +261,7 @@ func (w *walk) instruction() {
 	switch op {
 	case opBlock, opLoop, opIf:
 		w.charge(at, cost(op))
-		w.enter(op)
+		w.enter(at, op)
 	case opElse:
 		f := w.top()
 		if f.op != opIf {
@@ -268,6 +281,10 @@ func (w *walk) instruction() {
 		w.charge(at, cost(op))
 		if d := w.label(); r.err == nil {
 			if op == opBr {
+				if to, ok := w.forward(at, d); ok {
+					w.edits = append(w.edits, edit{at + 1, r.at, editLabel, to})
+					d = to
+				}
 				w.branch(d, 0)
 				w.flow.end()
 			} else {
@@ -278,7 +295,7 @@ func (w *walk) instruction() {
 		}
 	case opBrTable:
 		w.charge(at, cost(op))
-		w.branchTable()
+		w.branchTable(at)
 	case opCall:
 		w.call(at)
 	case opCallIndirect:
@@ -298,8 +315,15 @@ func (w *walk) instruction() {
 	case opLocalGet, opLocalSet, opLocalTee:
 		w.charge(at, cost(op))
 		start := r.at
-		if i := r.u32(); r.err == nil && uint64(i) >= uint64(w.b.locals) {
+		i := r.u32()
+		if r.err == nil && uint64(i) >= uint64(w.b.locals) {
 			r.failAt(start, "local %d, but the function has %d", i, w.b.locals)
+		}
+		switch op {
+		case opLocalGet:
+			w.headAsks(at, i)
+		case opLocalSet:
+			w.jumps.set(at, r.at, i)
 		}
 	case opGlobalGet, opGlobalSet:
 		w.charge(at, cost(op))
@@ -316,7 +340,7 @@ func (w *walk) instruction() {
 		w.help(at, r.at, helperKey{kind: helperGrow})
 	case opI32Const:
 		w.charge(at, cost(op))
-		r.signed(32)
+		w.jumps.constant(r.signed(32), r.at)
 	case opI64Const:
 		w.charge(at, cost(op))
 		r.signed(64)
@@ -341,21 +365,28 @@ func (w *walk) instruction() {
 	}
 }
 
-// branchTable reads the targets of a br_table.
-func (w *walk) branchTable() {
+// branchTable reads the targets of a br_table at the given offset.
+func (w *walk) branchTable(at int) {
+	heads, labels := w.headTable(at), len(w.jumps.labels)
 	n := w.r.count(w.m.limits.BranchTargets-w.targets, "br_table targets in one function")
 	w.targets += n
 	if w.tables += n; w.r.err == nil && w.tables > w.m.limits.TableTargets {
 		w.r.fail("%d br_table targets in all functions, at most %d are allowed", w.tables, w.m.limits.TableTargets)
 	}
 	for i := 0; i <= n && w.r.err == nil; i++ { // and the default
-		if d := w.label(); w.r.err == nil {
-			w.branch(d, 1)
+		if l := w.label(); w.r.err == nil {
+			w.branch(l, 1)
+			if heads {
+				w.jumps.labels = append(w.jumps.labels, l)
+			}
 		}
 	}
 	w.flow.end()
 	if w.r.err == nil {
 		w.diverge()
+		if heads {
+			w.dispatches(at, w.jumps.labels[labels:])
+		}
 	}
 }
 

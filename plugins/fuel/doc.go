@@ -23,6 +23,8 @@
 //   - Calls nested deeper than a limit call the same host function with
 //     [DepthExceeded], then trap.
 //   - Memories and tables are given maxima.
+//   - Jumps of code that Go's compiler wrote branch to where they lead, in place of
+//     going through a table (dispatch.go).
 //   - The function that the host calls most, [Options.Entry], can be called with what
 //     the host would have to set and read besides, and keep the argument of one call
 //     of an import, [Options.Kept], until it returns.

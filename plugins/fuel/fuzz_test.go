@@ -20,8 +20,8 @@ type judge struct {
 
 const judgePages = 16
 
-func newJudge(f *testing.F) *judge {
-	j := &judge{rt: newRuntime(f, judgePages)}
+func newJudge(t testing.TB) *judge {
+	j := &judge{rt: newRuntime(t, judgePages)}
 	ctx := context.Background()
 	i64 := []api.ValueType{api.ValueTypeI64}
 	_, err := j.rt.NewHostModuleBuilder(HostModule).NewFunctionBuilder().
@@ -29,15 +29,16 @@ func newJudge(f *testing.F) *judge {
 			j.host.refill(ctx, m, stack)
 		}), i64, i64).Export(RefillName).Instantiate(ctx)
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
-	provideGuest(f, j.rt)
+	provideGuest(t, j.rt)
 	return j
 }
 
 // check fails the test unless a module that is accepted is valid exactly if
-// the original is, and computes the same. It reports whether anything ran.
-func (j *judge) check(t *testing.T, original []byte) bool {
+// the original is, and computes the same. It reports whether anything ran. Functions
+// are called with the given arguments, for those that are missing 2, 3 and so on.
+func (j *judge) check(t *testing.T, original []byte, given ...uint64) bool {
 	opt := Options{MemoryPages: judgePages, Depth: 60, Limits: Limits{TableEntries: 1000}}.withDefaults()
 	_, err := Instrument(original, opt)
 	if (err == nil) != (Check(original, opt.Limits) == nil) {
@@ -111,6 +112,7 @@ func (j *judge) check(t *testing.T, original []byte) bool {
 		for i := range args {
 			args[i] = uint64(i + 2)
 		}
+		copy(args, given)
 		if slices.ContainsFunc(fa.Definition().ParamTypes(), func(t api.ValueType) bool {
 			return t != api.ValueTypeI32 && t != api.ValueTypeI64
 		}) {

@@ -93,7 +93,7 @@ func (g *generator) statement(depth int) {
 		g.put(0x01)
 		return
 	}
-	switch g.rnd.IntN(17) {
+	switch g.rnd.IntN(19) {
 	case 0, 1, 2:
 		g.value(depth)
 		g.put(opLocalSet, byte(g.rnd.IntN(5)))
@@ -147,6 +147,64 @@ func (g *generator) statement(depth int) {
 	case 16:
 		g.value(depth)
 		g.put(opI64ExtendU, opCall, 1)
+	case 17, 18:
+		g.dispatch(depth)
+	}
+}
+
+// dispatch makes a loop around a table of its pieces, as Go's compiler does, and
+// much that is nearly so.
+func (g *generator) dispatch(depth int) {
+	local, pieces := byte(g.rnd.IntN(5)), 1+g.rnd.IntN(5)
+	g.put(opLoop, typeEmpty)
+	head := len(g.blocks)
+	g.blocks = append(g.blocks, false)
+	for range pieces {
+		g.put(opBlock, typeEmpty)
+		g.blocks = append(g.blocks, false)
+	}
+	g.put(opLocalGet, local, opBrTable, byte(pieces))
+	for range pieces + 1 {
+		d := g.rnd.IntN(pieces + 1)
+		if out := g.rnd.IntN(len(g.blocks)); !g.blocks[len(g.blocks)-1-out] && g.rnd.IntN(4) == 0 {
+			d = out
+		}
+		g.put(byte(d))
+	}
+	for range pieces {
+		g.blocks = g.blocks[:len(g.blocks)-1]
+		g.put(opEnd)
+		g.statements(depth)
+		for range g.rnd.IntN(3) {
+			g.jump(depth, local, head, pieces)
+		}
+	}
+	g.blocks = g.blocks[:head]
+	g.put(opEnd)
+}
+
+// jump goes to a piece of the dispatch whose head is that block, or does nearly so.
+func (g *generator) jump(depth int, local byte, head, pieces int) {
+	inner := 0
+	switch g.rnd.IntN(3) {
+	case 0:
+		g.value(depth + 1)
+		g.put(opIf, typeEmpty)
+		inner = 1
+	case 1: // a block in the place of one that was closed
+		g.put(opBlock, typeEmpty)
+		inner = 1
+	}
+	g.put(opI32Const, byte(g.rnd.IntN(pieces+3)))
+	if g.rnd.IntN(8) == 0 {
+		g.put(0x01)
+	}
+	if g.rnd.IntN(8) == 0 {
+		local = byte(g.rnd.IntN(5))
+	}
+	g.put(opLocalSet, local, opBr, byte(len(g.blocks)+inner-1-head))
+	if inner == 1 {
+		g.put(opEnd)
 	}
 }
 

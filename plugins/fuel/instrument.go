@@ -267,6 +267,12 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 			b = appendU32(b, m.helperFunction(e.value))
 		case editKept:
 			b = m.appendKept(b, e.value, scratch)
+		case editLabel:
+			b = appendU32(b, e.value)
+		case editGet:
+			b = appendU32(append(b, opLocalGet), e.value)
+		case editUnless:
+			b = appendU32(append(b, opI32Eqz, opBrIf), e.value)
 		}
 	}
 	b = append(b, m.bytes[at:src.end]...) // ends with the end of the function, or of the block
