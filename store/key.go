@@ -504,7 +504,8 @@ func (k *Key) Delete() bool {
 	}
 	k.begin()
 	k.e, k.owned, k.private, k.rel = nil, false, false, 0
-	k.tx.effects = append(k.tx.effects, Effect{Op: OpDel, DB: k.logical, Key: k.name})
+	eff := next(&k.tx.effects)
+	eff.Op, eff.DB, eff.Key = OpDel, k.logical, k.name
 	return true
 }
 

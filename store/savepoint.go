@@ -10,6 +10,10 @@ type Savepoint struct {
 // Savepoint opens a savepoint. Savepoints nest; each is ended by Release or by
 // RollbackTo, the innermost first.
 func (tx *Tx) Savepoint() Savepoint {
+	if len(tx.undo)|len(tx.journal)|len(tx.effects)|len(tx.events)|len(tx.beyond) == 0 {
+		// To undo to here is to undo all that the savepoint around this one knows of.
+		return Savepoint{epoch: tx.epoch, weight: tx.weight}
+	}
 	tx.Weight() // all effects so far
 	sp := Savepoint{len(tx.undo), len(tx.journal), len(tx.effects), len(tx.events), len(tx.beyond), tx.epoch, tx.weight}
 	tx.nextEpoch++
@@ -21,6 +25,9 @@ func (tx *Tx) Savepoint() Savepoint {
 // savepoint does not need are dropped, so that a script of a million writes to
 // one key does not hold a million records.
 func (tx *Tx) Release(sp Savepoint) {
+	if tx.epoch == sp.epoch { // there was nothing to tell apart
+		return
+	}
 	tx.epoch = sp.epoch
 	if len(tx.undo) == sp.undo {
 		return
@@ -51,6 +58,7 @@ func (tx *Tx) RollbackTo(sp Savepoint) {
 	tx.events = tx.events[:sp.events]
 	tx.weight, tx.weighed = sp.weight, sp.effects
 	tx.epoch = sp.epoch
+	tx.nextEpoch = max(tx.nextEpoch, 1) // the lists may have grown
 }
 
 // undoTo undoes down to n records of keys, j of what is in collections and b of

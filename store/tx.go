@@ -259,11 +259,17 @@ func (tx *Tx) Key(db int, name []byte) *Key {
 func (tx *Tx) sole(db int, name []byte) *Key {
 	if len(tx.keys) == 1 {
 		k := tx.keys[0]
-		if k.logical == db && bytes.Equal(k.name, name) && tx.dbmap == nil {
+		if k.logical == db && tx.dbmap == nil && sameName(k.name, name) {
 			return k
 		}
 	}
 	return nil
+}
+
+// sameName tells whether two names are equal. A script's command names its key by the
+// bytes that the script was given.
+func sameName(a, b []byte) bool {
+	return len(a) == len(b) && (unsafe.SliceData(a) == unsafe.SliceData(b) || string(a) == string(b))
 }
 
 // Now is the transaction's time in Unix ms: read once, after all its locks.
