@@ -45,6 +45,10 @@ type Session struct {
 	// Memo is what the room of scripts keeps for the session from one command to
 	// the next. What it refers to is only a short cut.
 	Memo any
+	// Rest, when it is set, is called, and forgotten, when a batch has been run and
+	// before the session waits: somebody keeps something for the next command that a
+	// session which has none should not hold.
+	Rest func()
 
 	stamp int64  // monotonic ns when the running command began
 	run   run    // commands that have ended and are not measured yet

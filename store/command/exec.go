@@ -170,6 +170,11 @@ func (e *Engine) open(c *Call) bool {
 	if spec.single && spec.Access <= Bounded && !c.Lengthy {
 		return tx.BeginOne(c.S.DB, c.Args[1]) || e.lock(c)
 	}
+	if spec.counted && spec.Access <= Bounded && !c.Lengthy {
+		if name, ok := c.onlyCounted(); ok {
+			return tx.BeginOne(c.S.DB, name) || e.lock(c)
+		}
+	}
 	tx.Begin()
 	switch {
 	case spec.Access == Visits:
@@ -296,20 +301,25 @@ func (e *Engine) failed(msg string) {
 // stack, and leaves nothing behind. So does a reply that has grown too large, which
 // is how a Reply ends a handler that describes one.
 func (e *Engine) handle(c *Call, mark int) {
-	defer e.recovered(c, mark)
+	returned := false
+	defer func() {
+		if !returned { // to ask the runtime takes as long as a short handler
+			e.recovered(c, mark, recover())
+		}
+	}()
 	c.ran = true
 	c.Spec.Handler(c)
+	returned = true
 }
 
 // guarded is handle for a run that is not the handler's.
 func (e *Engine) guarded(c *Call, mark int, run func()) {
-	defer e.recovered(c, mark)
+	defer func() { e.recovered(c, mark, recover()) }()
 	run()
 }
 
-// recovered is deferred around what runs a command.
-func (e *Engine) recovered(c *Call, mark int) {
-	p := recover()
+// recovered answers for a command that has ended in the panic p; nil is none.
+func (e *Engine) recovered(c *Call, mark int, p any) {
 	if p == nil {
 		return
 	}

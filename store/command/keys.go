@@ -116,6 +116,15 @@ func (s *Spec) isCounted() bool {
 	return k.Count && k.Keyword == "" && k.CountAt == 0 && k.FirstAt == 1 && k.Step <= 1 && k.Flags&KeyNotKey == 0
 }
 
+// onlyCounted is the key of a counted command that says it has one.
+func (c *Call) onlyCounted() (name []byte, ok bool) {
+	at := c.Spec.Keys[0].Begin
+	if len(c.Args) <= at+1 || len(c.Args[at]) != 1 || c.Args[at][0] != '1' {
+		return nil, false
+	}
+	return c.Args[at+1], true
+}
+
 // fewCounted is the number of keys of a counted command when it has one digit, as
 // nearly always, and they are there.
 func (c *Call) fewCounted() (n int, ok bool) {

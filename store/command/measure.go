@@ -56,6 +56,7 @@ func (e *Engine) EndRun(c *Call) {
 	if c.S.run.calls != 0 {
 		e.tell(c, c.S.measure(), e.SlowAfter.Load())
 	}
+	c.S.rest()
 }
 
 // lap is the time since the last look at the clock.
@@ -84,6 +85,15 @@ func (s *Session) measure() int64 {
 func (s *Session) Waits() {
 	s.Measure()
 	s.run.alone = true
+	s.rest()
+}
+
+// rest has what is kept for the next command given back.
+func (s *Session) rest() {
+	if f := s.Rest; f != nil {
+		s.Rest = nil
+		f()
+	}
 }
 
 // divide ends a run with a last command, and returns what that one took of the ns

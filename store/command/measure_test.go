@@ -3,6 +3,8 @@ package command
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/latchkey-proxy/latchkey/store"
 )
 
 // TestDivideAgainstMeasured divides runs at random, and holds what is counted
@@ -85,5 +87,56 @@ func TestDelayedRunsAreTold(t *testing.T) {
 	e.EndRun(&Call{S: &s, Spec: spec})
 	if len(told) != 1 {
 		t.Errorf("a run was told of twice: %v", told)
+	}
+}
+
+// Calls in scripts that are not measured count as the last one that was: those of
+// transactions that have ended, and once each, whatever becomes of the running one.
+func TestEstimatedCallsAreCounted(t *testing.T) {
+	get, del := &Spec{Name: "get"}, &Spec{Name: "del"}
+	var s Session
+	e := &Engine{}
+	of := func(spec *Spec) *account { return &s.inner.accounts[s.inner.find(spec)] }
+	of(get).measured(2000)
+	for range 3 {
+		of(get).estimated()
+	}
+	of(get).failed++
+	e.settle(&s)
+	for range 5 { // of a transaction that runs again
+		of(get).estimated()
+		of(del).estimated()
+	}
+	of(del).failed++
+	s.inner.forget()
+	of(del).estimated()
+	of(del).failed++
+	e.settle(&s)
+	of(get).estimated()
+	of(get).measured(9000)
+	of(get).estimated()
+	e.settle(&s)
+	for i := range maxAccounts { // which a session does not keep
+		of(&Spec{Name: string(rune('a' + i))}).estimated()
+	}
+	e.settle(&s)
+	s.Tx = &store.Tx{}
+	s.FlushStats()
+	for _, want := range []struct {
+		spec                 *Spec
+		calls, nanos, failed int64
+	}{{get, 7, 5*2000 + 2*9000, 1}, {del, 1, 0, 1}} {
+		u := want.spec.Usage()
+		inHist := int64(0)
+		for i := range u.Histogram {
+			inHist += u.Histogram[i].Load()
+		}
+		if u.Calls.Load() != want.calls || u.Nanos.Load() != want.nanos || u.Failed.Load() != want.failed || inHist != want.calls {
+			t.Errorf("%s has %d calls, %d ns, %d failed and %d in the histogram, want %+v", want.spec.Name, u.Calls.Load(), u.Nanos.Load(), u.Failed.Load(), inHist, want)
+		}
+	}
+	s.FlushStats()
+	if n := get.Usage().Calls.Load(); n != 7 {
+		t.Errorf("flushed again, get has %d calls, want 7", n)
 	}
 }

@@ -9,37 +9,11 @@ import "time"
 // must give up at once, without a reply.
 func (e *Engine) Exec(c *Call) {
 	c.E = e
+	if !e.passes(c) && !e.admit(c) {
+		return
+	}
 	spec, tx := c.Spec, c.Tx
 	mark := c.Reply.Mark()
-	if c.S.Guard != nil {
-		if msg := c.S.Guard(c); msg != "" {
-			e.Reject(c, msg)
-			return
-		}
-	}
-	if c.From != FromExec && (len(spec.Keys) != 0 || spec.Extra != nil) {
-		if e.Owns != nil && !e.ownsAll(c) {
-			e.Reject(c, ErrCrossOwner)
-			return
-		}
-		if !e.reach(c) {
-			return
-		}
-	}
-	if (spec.Access == Alone || spec.Outside) && tx.RequireAll() != nil {
-		return
-	}
-	if tx.Short() && !spec.Quick() {
-		tx.Promote()
-		return
-	}
-	if limit := e.MaxWeight.Load(); limit > 0 && tx.Weight() > limit {
-		e.Reject(c, ErrTxTooLarge)
-		return
-	}
-	if e.refused(c) {
-		return
-	}
 	if spec.pure() {
 		e.handleNested(c, mark)
 	} else {
@@ -54,6 +28,64 @@ func (e *Engine) Exec(c *Call) {
 	if !tx.Clash() {
 		e.monitor(c, true)
 	}
+}
+
+// isPlain tells whether the command is quick and has one key, its first argument: as
+// most are that scripts call. One that takes any number of keys may have one.
+func (s *Spec) isPlain() bool {
+	if s.Access != ByKeys || s.Outside || s.module != "" || s.Extra != nil || len(s.Keys) != 1 || s.Flags&SkipMonitor != 0 {
+		return false
+	}
+	k := &s.Keys[0]
+	return k.Begin == 1 && (k.Last == 0 || k.Last == -1) && !k.Count && k.Keyword == "" && k.Flags&KeyNotKey == 0
+}
+
+// passes tells, in few steps, that admit would let a plain command pass and do
+// nothing: the short transaction of a script holds its key, and nobody has anything
+// against it.
+func (e *Engine) passes(c *Call) bool {
+	spec, s := c.Spec, c.S
+	if !spec.plain || !spec.single && len(c.Args) != 2 || c.From != FromScript || s.Guard != nil || e.Owns != nil {
+		return false
+	}
+	if spec.Flags&(Write|MayReplicate) != 0 && s.Denied != "" || spec.Flags&DenyOOM != 0 && !s.AllowOOM {
+		return false
+	}
+	limit := e.MaxWeight.Load()
+	return c.Tx.Latched(s.DB, c.Args[1]) && (limit <= 0 || c.Tx.Weight() <= limit)
+}
+
+// admit tells whether a command may run in the transaction that it is in. Otherwise
+// it was answered, or the transaction must run again.
+func (e *Engine) admit(c *Call) bool {
+	spec, tx := c.Spec, c.Tx
+	if c.S.Guard != nil {
+		if msg := c.S.Guard(c); msg != "" {
+			e.Reject(c, msg)
+			return false
+		}
+	}
+	if c.From != FromExec && (len(spec.Keys) != 0 || spec.Extra != nil) {
+		if e.Owns != nil && !e.ownsAll(c) {
+			e.Reject(c, ErrCrossOwner)
+			return false
+		}
+		if !e.reach(c) {
+			return false
+		}
+	}
+	if (spec.Access == Alone || spec.Outside) && tx.RequireAll() != nil {
+		return false
+	}
+	if tx.Short() && !spec.Quick() {
+		tx.Promote()
+		return false
+	}
+	if limit := e.MaxWeight.Load(); limit > 0 && tx.Weight() > limit {
+		e.Reject(c, ErrTxTooLarge)
+		return false
+	}
+	return !e.refused(c)
 }
 
 // pure tells whether the command cannot change anything, and needs no savepoint.

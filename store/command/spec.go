@@ -71,8 +71,9 @@ type Spec struct {
 	usage    Usage
 	module   string
 	renamed  bool
-	counted  bool // see isCounted; both are set by the table
+	counted  bool // see isCounted; this and what follows is set by the table
 	single   bool // see oneKey
+	plain    bool // see isPlain
 }
 
 // Renamed tells whether the command is called by another name than its own.

@@ -83,7 +83,7 @@ func (t *Table) add(next map[string]*Spec, module string, specs []*Spec) error {
 	for _, s := range specs {
 		s.module = module
 		s.fullName = s.Name
-		s.counted, s.single = s.isCounted(), s.oneKey()
+		s.counted, s.single, s.plain = s.isCounted(), s.oneKey(), s.isPlain()
 		for _, sub := range s.Sub {
 			sub.parent = s
 			sub.module = module

@@ -39,19 +39,22 @@ type ledger struct {
 
 // account is the usage of one command.
 type account struct {
-	spec     *Spec
-	calls    int64
-	nanos    int64
-	failed   int64
-	rejected int64
-	used     uint32 // buckets that are not zero
-	hist     [histBuckets]uint32
-	home     int // where moveTo found its account in the other ledger last
-
+	spec *Spec
 	// typical is how long a brief call took when it was measured last. Within a
 	// script not every call is measured: what was not counts as typical.
 	typical int64
 	since   int // calls in scripts since then
+	// pending are the calls of the running transaction that count as typical, settled
+	// those of transactions that have ended. Neither is among calls.
+	pending, settled int64
+
+	calls    int64
+	nanos    int64
+	failed   int64
+	rejected int64
+	home     int    // where moveTo found its account in the other ledger last
+	used     uint32 // buckets that are not zero
+	hist     [histBuckets]uint32
 }
 
 // find returns the place of a command's account, which stays until the ledger is
@@ -81,10 +84,13 @@ func (a *account) addSome(nanos, n int64) {
 	}
 	a.calls += n
 	a.nanos += n * nanos
-	b := min(bits.Len64(uint64(nanos)>>10), histBuckets-1)
+	b := bucket(nanos)
 	a.hist[b] += uint32(n)
 	a.used |= 1 << b
 }
+
+// bucket is where a call that took so long stands in a histogram.
+func bucket(nanos int64) int { return min(bits.Len64(uint64(nanos)>>10), histBuckets-1) }
 
 // measureEvery is how many calls of a command in scripts share one measurement: to
 // read the clock twice takes as long as a quick command.
@@ -94,7 +100,9 @@ const measureEvery = 16
 func (a *account) due() bool { return a.since == 0 }
 
 func (a *account) measured(nanos int64) {
-	a.typical, a.since = nanos, 1
+	a.publish()
+	a.addSome(a.typical, a.pending)
+	a.typical, a.since, a.pending = nanos, 1, 0
 	a.add(nanos)
 }
 
@@ -102,7 +110,18 @@ func (a *account) estimated() {
 	if a.since++; a.since == measureEvery {
 		a.since = 0
 	}
-	a.add(a.typical)
+	a.pending++
+}
+
+// publish hands the settled calls to the command's usage.
+func (a *account) publish() {
+	if n := a.settled; n != 0 {
+		u := &a.spec.usage
+		u.Calls.Add(n)
+		u.Nanos.Add(n * a.typical)
+		u.Histogram[bucket(a.typical)].Add(n)
+		a.settled = 0
+	}
 }
 
 // forget drops what was counted.
@@ -119,14 +138,17 @@ func (a *account) empty() {
 		a.hist[b] = 0
 		a.used &^= 1 << b
 	}
-	a.calls, a.nanos, a.failed, a.rejected = 0, 0, 0, 0
+	a.calls, a.nanos, a.failed, a.rejected, a.pending = 0, 0, 0, 0, 0
 }
 
-// moveTo adds what was counted to another ledger and empties this one.
+// moveTo adds what was counted to another ledger and empties this one, in which
+// only settled calls stay.
 func (l *ledger) moveTo(to *ledger) {
 	for i := range l.accounts {
 		a := &l.accounts[i]
-		if a.calls|a.rejected == 0 {
+		a.settled += a.pending
+		a.pending = 0
+		if a.calls|a.rejected|a.failed == 0 {
 			continue
 		}
 		if a.home >= len(to.accounts) || to.accounts[a.home].spec != a.spec {
@@ -153,7 +175,7 @@ func (l *ledger) moveTo(to *ledger) {
 func (l *ledger) flush() {
 	for i := range l.accounts {
 		a := &l.accounts[i]
-		if a.calls|a.rejected == 0 {
+		if a.calls|a.rejected|a.failed == 0 {
 			continue
 		}
 		u := &a.spec.usage
@@ -172,6 +194,13 @@ func (l *ledger) flush() {
 	l.trim()
 }
 
+// publish hands the settled calls of all commands to their usage.
+func (l *ledger) publish() {
+	for i := range l.accounts {
+		l.accounts[i].publish()
+	}
+}
+
 // What an idle ledger keeps at most, and what waits in one.
 const (
 	maxAccounts = 8
@@ -182,6 +211,7 @@ const (
 func (l *ledger) trim() {
 	l.open = false
 	if len(l.accounts) > maxAccounts {
+		l.publish()
 		l.accounts, l.last = nil, 0
 	}
 	if len(l.errors) != 0 {
@@ -201,6 +231,8 @@ func (s *Session) BeginBatch() {
 // so before a batch's replies leave.
 func (s *Session) FlushStats() {
 	s.Measure()
+	s.rest()
+	s.inner.publish()
 	s.acc.flush()
 	s.Tx.FlushStats()
 }
