@@ -53,7 +53,7 @@ func unlocker(t testing.TB, o Options) func() {
 		t.Fatal(err)
 	}
 	token := []byte("0123456789abcdef0123456789abcdef")
-	inv := Invocation{Caller: &lockCaller{token}, Keys: [][]byte{[]byte("lock:orders:42")}, Args: [][]byte{token}}
+	inv := Invocation{Caller: &lockCaller{token}, Keys: [][]byte{[]byte("lock:orders:42")}, Args: [][]byte{token}, keeps: true}
 	out := &discard{}
 	return func() {
 		if err := e.Run(s, &inv, out); err != nil {

@@ -186,9 +186,16 @@ type Invocation struct {
 	// placer, when set, is asked in place of Caller where the script names the
 	// command by a literal.
 	placer closure.Placer
-	terms  budget.Terms  // of the run
-	input  closure.Input // of the run, on the second engine
-	// same says that Caller, placer and the functions above are those of the run before.
+	// keeps has what a run needs stay with the invocation, for its next run, until
+	// release.
+	keeps  bool
+	worker *worker // kept
+	state  *state  // kept
+
+	terms budget.Terms  // of the run
+	input closure.Input // of the run, on the second engine
+	// same says that Caller, placer, Limits, Gone and the functions above are those of the
+	// run before.
 	same bool
 	// account is that of the run, for the commands that it calls.
 	account *budget.Account
@@ -205,6 +212,18 @@ type Invocation struct {
 func (inv *Invocation) Kill(reason error) {
 	if inv.kill.CompareAndSwap(nil, &reason) && inv.woken != nil {
 		inv.woken <- struct{}{}
+	}
+}
+
+// release gives back what the invocation keeps.
+func (inv *Invocation) release() {
+	if w := inv.worker; w != nil {
+		inv.worker = nil
+		w.rest()
+	}
+	if st := inv.state; st != nil {
+		inv.state = nil
+		st.rest()
 	}
 }
 
@@ -260,7 +279,10 @@ func (e *Engine) Run(s *Script, inv *Invocation, out command.Reply) error {
 
 // take gets a state for a run.
 func (e *Engine) take(inv *Invocation) *state {
-	st, _ := e.states.Get().(*state)
+	st := inv.state
+	if st == nil || st.run.engine != e {
+		st, _ = e.states.Get().(*state)
+	}
 	if frames := inv.Limits.Calls(); st == nil || st.frames != frames {
 		st = newState(e, frames)
 	}
@@ -302,16 +324,20 @@ func undescribed(p any) error {
 	return &Failure{Broken, fmt.Sprint("ERR internal error: ", p)}
 }
 
-// give takes the state of a run back. One that failed goes to the collector,
-// whatever it holds.
+// give takes the state of a run back, or leaves it to the invocation that keeps it. One
+// that failed goes to the collector, whatever it holds.
 func (e *Engine) give(st *state, failed error) {
 	r := &st.run
 	r.End()
 	inv := r.inv
 	inv.Used = r.Used()
-	if failed == nil && !st.spoiled && inv.Used < retireAfter || mutantKeepSpoiled {
-		st.end()
-		e.states.Put(st)
+	switch {
+	case (failed != nil || st.spoiled || inv.Used >= retireAfter) && !mutantKeepSpoiled:
+		inv.state = nil
+	case inv.keeps:
+		inv.state = st
+	default:
+		st.rest()
 	}
 }
 
@@ -322,11 +348,10 @@ func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 	if t.Pool != e.pool { // otherwise the invocation's last run has set them
 		t.Now, t.Heap, t.Pool, t.Run, t.Kill = e.opts.Now, e.heap, e.pool, inv, &inv.kill
 	}
-	t.Limits, t.PerInstruction = inv.Limits, perInstruction
-	t.Done, t.Gone, t.Caller = inv.Done, inv.Gone, inv.Payer
-	t.Short = inv.Short
+	t.PerInstruction, t.Short = perInstruction, inv.Short
+	t.Done, t.Caller = inv.Done, inv.Payer
 	if !inv.same {
-		t.LongRunning, t.Promote = inv.LongRunning, inv.Promote
+		t.Limits, t.Gone, t.LongRunning, t.Promote = inv.Limits, inv.Gone, inv.LongRunning, inv.Promote
 	}
 	return t
 }
@@ -383,12 +408,14 @@ func (st *state) list(t *lua.LTable, values [][]byte) *lua.LTable {
 	return t
 }
 
-// end drops what a run referred to.
-func (st *state) end() {
+// rest drops what the runs referred to, and puts the state where the next run may
+// find it.
+func (st *state) rest() {
 	r := &st.run
 	r.inv, r.script, r.function, r.loading = nil, nil, nil, nil
 	st.reply.reset()
 	st.args.forget()
+	r.engine.states.Put(st)
 }
 
 // protected calls fn, and makes an error of what unwinds it.

@@ -38,12 +38,18 @@ func (r *Runner) prepareCached(c *command.Call) {
 type memo struct {
 	script *Script     // of the last EVALSHA
 	call   *scriptCall // not in use
+	rest   func()      // has call give back what it keeps
 }
 
 func memoOf(s *command.Session) *memo {
 	m, _ := s.Memo.(*memo)
 	if m == nil {
 		m = &memo{}
+		m.rest = func() {
+			if m.call != nil {
+				m.call.rest()
+			}
+		}
 		s.Memo = m
 	}
 	return m
@@ -258,7 +264,7 @@ func (sc *scriptCall) CallAt(at *closure.Place, argv [][]byte, reply command.Rep
 func (sc *scriptCall) exec(spec *command.Spec, refusal string, argv [][]byte, reply command.Reply) error {
 	c := sc.outer
 	sc.inner.Reuse(spec, argv)
-	sc.inner.Reply, sc.inner.Meter = reply, sc
+	sc.inner.Reply = reply
 	if refusal != "" {
 		c.E.Reject(&sc.inner, refusal)
 		return nil
@@ -320,9 +326,10 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	m.call = nil
 	if sc == nil {
 		sc = &scriptCall{runner: r}
-		sc.inner.S, sc.inner.From = c.S, command.FromScript
+		sc.inner.S, sc.inner.From, sc.inner.Meter = c.S, command.FromScript, sc
 		sc.woken = make(chan struct{}, 1)
-		sc.Caller, sc.placer = sc, sc
+		sc.Caller, sc.placer, sc.keeps = sc, sc, true
+		sc.Gone = store.ErrCancelled
 		sc.LongRunning = sc.longRunning
 		sc.Fence = sc.fence
 		sc.Log = sc.log
@@ -338,7 +345,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	sc.Keys, sc.Args = keys, args
 	sc.inner.Tx = c.Tx
 	if sc.settings != settings {
-		sc.settings, sc.Limits = settings, settings.Limits
+		sc.settings, sc.Limits, sc.same = settings, settings.Limits, false
 	}
 	if r.tracer != nil {
 		sc.placer, sc.same = nil, false
@@ -350,8 +357,9 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	if short {
 		sc.Short = c.Tx.Allowance() / instructionNanos
 	}
+	sc.Done, sc.Payer = nil, nil
 	if w := c.S.Wait; w != nil {
-		sc.Done, sc.Gone = w.Done, store.ErrCancelled
+		sc.Done = w.Done
 	}
 	// SELECT and the like last until the script's end.
 	db, denied, allowOOM := c.S.DB, c.S.Denied, c.S.AllowOOM
@@ -360,7 +368,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		c.S.Denied = command.ErrReadOnlyScript
 	}
 	if c.Meter != nil { // a plugin has called
-		sc.Payer, sc.Gone = c.Meter, store.ErrCancelled
+		sc.Payer = c.Meter
 	}
 	defer c.Tx.SetMeter(c.Tx.SetMeter(sc))
 	var err error
@@ -381,9 +389,6 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 			s.Tried(err != errRerun)
 		}
 	}
-	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done, sc.Payer = nil, nil, nil, nil, nil, nil, nil
-	sc.inner.Reuse(nil, nil)
-	sc.inner.Reply, sc.inner.Meter = nil, nil
 	if sc.kill.Load() != nil {
 		sc.kill.Store(nil)
 		select {
@@ -391,7 +396,10 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		default:
 		}
 	}
-	m.call = sc
+	if m.call != nil { // that of a script which a plugin has called meanwhile
+		m.call.rest()
+	}
+	m.call, c.S.Rest = sc, m.rest
 	if err == errRerun {
 		if !c.Tx.Promoted() {
 			r.Reruns.Add(1)
@@ -409,6 +417,15 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		}
 		r.failed(c, nameOf(s, f), err, settings, c.Tx.Effects() > written)
 	}
+}
+
+// rest gives back what the next run of the same batch would have had, and drops what
+// the last one referred to.
+func (sc *scriptCall) rest() {
+	sc.release()
+	sc.outer, sc.script, sc.function, sc.Keys, sc.Args, sc.Done, sc.Payer = nil, nil, nil, nil, nil, nil, nil
+	sc.inner.Reuse(nil, nil)
+	sc.inner.Reply = nil
 }
 
 // failed answers for a script that did not return a plain result.

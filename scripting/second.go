@@ -174,13 +174,15 @@ func (e *Engine) onSecond(s *Script) bool {
 
 // worker gets a machine of the second engine for a run.
 func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
-	w, _ := e.second.machines.Get().(*worker)
-	if w == nil {
-		w = &worker{machine: closure.NewMachine(e.second.world), engine: e}
+	w := inv.worker
+	if w == nil || w.engine != e {
+		if w, _ = e.second.machines.Get().(*worker); w == nil {
+			w = &worker{machine: closure.NewMachine(e.second.world), engine: e}
+		}
+		w.in = &inv.input
 	}
 	w.script, w.function = s, f
-	in := &inv.input
-	w.in = in
+	in := w.in
 	in.Terms = e.terms(inv, 0)
 	in.Keys, in.Args = inv.Keys, inv.Args
 	if !inv.same || in.Caller == nil {
@@ -197,14 +199,26 @@ func (e *Engine) worker(s *Script, f *Function, inv *Invocation) *worker {
 	return w
 }
 
-// done gives the machine of a run back, unless it must not be used again.
+// done gives the machine of a run back, or to the invocation that keeps it, unless it
+// must not be used again.
 func (w *worker) done(inv *Invocation, reusable bool) {
 	inv.Used = w.machine.Used()
-	inv.input.Keys, inv.input.Args = nil, nil
-	if reusable || mutantKeepSpoiled {
-		w.in, w.script, w.function = nil, nil, nil
-		w.engine.second.machines.Put(w)
+	switch {
+	case !reusable && !mutantKeepSpoiled:
+		inv.worker = nil
+	case inv.keeps:
+		inv.worker = w
+	default:
+		w.rest()
 	}
+}
+
+// rest puts the machine where the next run may find it.
+func (w *worker) rest() {
+	w.machine.Rest()
+	w.in.Keys, w.in.Args = nil, nil
+	w.in, w.script, w.function = nil, nil, nil
+	w.engine.second.machines.Put(w)
 }
 
 // runSecond is Run on the second engine.

@@ -118,12 +118,14 @@ func (m *Machine) Load(p *Program, in *Input, l Loader) (reusable bool, err erro
 	m.begin(in, libraryChunk)
 	err = m.load(p, l)
 	m.End()
-	return err == nil && m.end(), err
+	return err == nil && m.reusable(), err
 }
 
 func (m *Machine) load(p *Program, l Loader) (err error) {
-	defer m.caught(&err)
+	returned := false
+	defer m.caught(&returned, &err)
 	m.Body(p, l)
+	returned = true
 	return nil
 }
 
@@ -153,14 +155,16 @@ func (m *Machine) Call(find func() (Value, error), plain bool, in *Input, out co
 }
 
 func (m *Machine) protectedCall(find func() (Value, error), plain bool, out command.Reply) (err error) {
-	defer m.caught(&err)
+	returned := false
+	defer m.caught(&returned, &err)
 	fn, err := find()
-	if err != nil {
-		return err
+	if err == nil {
+		m.bind(true, !plain)
+		m.stack = append(m.stack, value.FromTable(m.keys), value.FromTable(m.argv))
+		err = m.answer(first(m.call(functionOf(fn), m.stack)), out)
 	}
-	m.bind(true, !plain)
-	m.stack = append(m.stack, value.FromTable(m.keys), value.FromTable(m.argv))
-	return m.answer(first(m.call(functionOf(fn), m.stack)), out)
+	returned = true
+	return err
 }
 
 // redisRegisterFunction is redis.register_function, of libraries that are loaded.

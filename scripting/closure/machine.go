@@ -221,7 +221,7 @@ func (m *Machine) finish(mark int, err error, out command.Reply) (reusable bool,
 		out.Rewind(mark)
 		return false, err
 	}
-	return m.end(), nil
+	return m.reusable(), nil
 }
 
 // begin makes the machine ready for a run.
@@ -234,6 +234,7 @@ func (m *Machine) begin(in *Input, chunk string) {
 		m.frames = m.frames[:m.calls]
 	}
 	m.in, m.chunk, m.resp, m.random = in, chunk, 2, arith.Random{}
+	m.json, m.args.bound = nil, 0
 	m.depth, m.native, m.weight = 0, 0, 0
 	m.stack = m.stack[:0]
 }
@@ -276,11 +277,14 @@ func (m *Machine) list(t *Table, words [][]byte) {
 	t.Filled(len(words))
 }
 
-// end drops what a run referred to, and says whether the machine may be kept.
-func (m *Machine) end() bool {
-	if m.Used() >= retireAfter || len(m.frames) > keptFrames || cap(m.stack) > keptStack || cap(m.rets) > keptStack {
-		return false
-	}
+// reusable says whether the machine may be kept.
+func (m *Machine) reusable() bool {
+	return m.Used() < retireAfter && len(m.frames) <= keptFrames && cap(m.stack) <= keptStack && cap(m.rets) <= keptStack
+}
+
+// Rest drops what the runs referred to. A machine that is idle for long rests before;
+// between two runs it need not.
+func (m *Machine) Rest() {
 	m.in, m.json = nil, nil
 	m.format.args = nil
 	m.finder.Renew("", "")
@@ -290,20 +294,25 @@ func (m *Machine) end() bool {
 		m.own, m.keys, m.argv = true, nil, nil // the next run gets others
 	}
 	m.reply.reset()
-	return true
 }
 
 // protected runs the main chunk and describes its result.
 func (m *Machine) protected(p *Program, out command.Reply) (err error) {
-	defer m.caught(&err)
+	returned := false
+	defer m.caught(&returned, &err)
 	m.bind(p.tables, p.argsEscape)
 	f := m.open(&p.main)
 	f.varargs = nil
-	return m.answer(m.run(f), out)
+	err = m.answer(m.run(f), out)
+	returned = true
+	return err
 }
 
-// caught, deferred, makes an error of what unwinds the script.
-func (m *Machine) caught(err *error) {
+// caught, deferred, makes an error of what unwinds the script, unless it has returned.
+func (m *Machine) caught(returned *bool, err *error) {
+	if *returned { // to ask the runtime takes longer
+		return
+	}
 	if r := recover(); r != nil {
 		*err = m.failure(r)
 	}

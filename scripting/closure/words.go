@@ -182,7 +182,7 @@ func (m *Machine) argument(at, i int, list [][]byte) Value {
 	return a.values[at]
 }
 
-// forget ends a run.
+// forget drops those that are long.
 func (a *arguments) forget() {
 	a.bound = 0
 	if a.long {
