@@ -129,8 +129,8 @@ fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one packa
 fuzz-short: ## try every fuzz target 2000 times
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
 
-bench: ## run the Go benchmarks; BENCH=regexp PKG=./store/... for some
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
+bench: ## run the Go benchmarks, compiled as the program is; BENCH=regexp PKG=./store/... for some
+	$(GO) test -pgo=$(CURDIR)/cmd/latchkey/default.pgo -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
 
 profile: ## record the profile that the program is built with, cmd/latchkey/default.pgo, from the benchmarks of the hot paths
 	@set -e; d=$$(mktemp -d); trap 'rm -rf '$$d EXIT; \
