@@ -74,13 +74,16 @@ func (h *Host) clientGone(id int64) {
 // to m. What is being delivered the old one ends, and m then begins.
 func (m *module) inherit(old *module) {
 	m.timers, m.queue, m.waiting = old.timers, old.queue, old.waiting
-	m.quit, m.worked = old.quit, old.worked
+	m.quit, m.worked, m.counts = old.quit, old.worked, old.counts
 	old.inherited = true
-	for _, o := range old.all() {
+	for _, o := range old.before {
 		if o.pool.size() > 0 {
 			m.before = append(m.before, o)
+		} else { // it is closed, and has counted what it will
+			m.calls.Add(o.pool.taken())
 		}
 	}
+	m.before = append(m.before, old)
 	if m.man.WakeVersion == old.man.WakeVersion {
 		m.abandoned = old.abandoned
 	} else {

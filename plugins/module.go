@@ -58,14 +58,19 @@ type module struct {
 	abandoned chan struct{}          // closed when these cannot be woken any more
 	// inherited: another module has taken over the three above and what it is told.
 	inherited bool
-	// before are those whose places it takes and on whose code calls run still, as
-	// of when it took them.
+	// before are those whose places it takes: the last, and of the others those on
+	// whose code calls ran still when it took them.
 	before []*module
 
 	kills  atomic.Int64 // by MODULE KILL, which ends the calls begun before it
 	memory atomic.Int64 // bytes of the instances' linear memories, as of their last call
 
-	calls                             atomic.Int64 // that took no instance by pool.ready, which counts them
+	*counts
+}
+
+// counts are what INFO counts of a module from its loading on, over its reloads.
+type counts struct {
+	calls                             atomic.Int64 // beside those that a pool counts: see pool.ready
 	errors, traps, delivered, dropped atomic.Int64
 }
 
@@ -156,7 +161,7 @@ func newModule(h *Host, man *manifest.Manifest, compiled wazero.CompiledModule, 
 		pool:     newPool(instances),
 		stateKey: []byte(statePrefix + man.Name), told: &command.Spec{Name: man.Name},
 		timers: newTimers(), queue: newDeliveries(), waiting: new(atomic.Int64), abandoned: make(chan struct{}), stop: make(chan struct{}), quit: make(chan struct{}),
-		served: make(map[string]*guestCommand, len(man.Commands)),
+		served: make(map[string]*guestCommand, len(man.Commands)), counts: new(counts),
 	}
 	m.alone = &cause{m: m, depth: 1}
 	if err := m.checkExports(); err != nil {
@@ -323,10 +328,19 @@ func (m *module) running() int {
 	return total
 }
 
+// called is how many calls were begun, on the code before it, too.
+func (m *module) called() int64 {
+	total := m.calls.Load()
+	for _, m := range m.all() {
+		total += m.pool.taken()
+	}
+	return total
+}
+
 func (m *module) describe() Loaded {
 	l := Loaded{
 		Name: m.man.Name, Version: m.man.Version.Number(), Path: m.path, Args: m.args,
-		Calls: m.calls.Load() + m.pool.taken(), Errors: m.errors.Load(), Traps: m.traps.Load(),
+		Calls: m.called(), Errors: m.errors.Load(), Traps: m.traps.Load(),
 		Running: m.running(), Instances: m.pool.size(), MemoryBytes: m.memory.Load(),
 		Capabilities: m.granted.Names(), Withheld: m.denied,
 		Delivered: m.delivered.Load(), Dropped: m.dropped.Load(), Queued: m.queue.length(), Timers: m.timers.count(), Waiting: m.waiting.Load(),

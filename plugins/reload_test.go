@@ -42,6 +42,13 @@ func TestReload(t *testing.T) {
 	b.want(":2", "H.RUN", "k")
 	b.want(":2", "H.MORE", "k")
 
+	// The counts go on: of the module, and of the command that both have.
+	if l, calls := b.host.List()[0], b.eng.Table.Lookup([]byte("h.run")).Usage(); l.Calls != 4 {
+		t.Errorf("after a reload %d calls were counted of the module, want 4", l.Calls)
+	} else if b.sess.FlushStats(); calls.Calls.Load() != 3 {
+		t.Errorf("after a reload %d calls were counted of H.RUN, want 3", calls.Calls.Load())
+	}
+
 	// What is not right leaves all as it was.
 	replaceWith(t, path, guest{commands: []string{"GET"}}.build(t))
 	if got := b.do("MODULE", "RELOAD", "h"); !strings.Contains(got, "the name is taken") {

@@ -306,7 +306,7 @@ func TestDisabledModule(t *testing.T) {
 	c.want(disabled, works)
 	c.want("+OK", "MODULE RELOAD abitest")
 	c.want(":1", works)
-	c.wantModule("abitest", "traps=0", "disabled=0")
+	c.wantModule("abitest", "traps=3", "disabled=0")
 	c.want(trapped, trap)
 	c.want(trapped, trap)
 	c.want(":1", works)

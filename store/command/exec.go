@@ -226,7 +226,7 @@ func (e *Engine) lock(c *Call) bool {
 }
 
 func (e *Engine) waitFailed(c *Call, err error) {
-	c.Spec.usage.Rejected.Add(1)
+	c.Spec.Usage().Rejected.Add(1)
 	e.failed(WaitError(err))
 	c.Err(WaitError(err))
 }
@@ -280,7 +280,7 @@ func (e *Engine) refused(c *Call) bool {
 // finds that there is no such command has no Spec.
 func (e *Engine) Reject(c *Call, msg string) {
 	if c.From == FromClient {
-		c.Spec.usage.Rejected.Add(1)
+		c.Spec.Usage().Rejected.Add(1)
 		e.failed(msg)
 	} else {
 		if c.Spec != nil {

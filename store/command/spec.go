@@ -69,6 +69,7 @@ type Spec struct {
 	parent   *Spec
 	fullName string // "config|get"
 	usage    Usage
+	carried  *Usage // that of the Spec in whose place this one was put, which it counts on
 	module   string
 	renamed  bool
 	counted  bool // see isCounted; this and what follows is set by the table
@@ -86,7 +87,12 @@ func (s *Spec) FullName() string { return s.fullName }
 func (s *Spec) Parent() *Spec { return s.parent }
 
 // Usage is what INFO commandstats counts for the command.
-func (s *Spec) Usage() *Usage { return &s.usage }
+func (s *Spec) Usage() *Usage {
+	if s.carried != nil {
+		return s.carried
+	}
+	return &s.usage
+}
 
 // Access says what transaction a command runs in.
 type Access uint8

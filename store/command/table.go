@@ -48,6 +48,12 @@ func (t *Table) Add(module string, specs []*Spec) error {
 func (t *Table) Replace(module string, specs []*Spec) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	was := *t.byName.Load()
+	for _, s := range specs {
+		if old := was[s.Name]; old != nil && old.module == module {
+			s.carried = old.Usage()
+		}
+	}
 	return t.add(t.without(module), module, specs)
 }
 

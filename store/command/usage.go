@@ -178,7 +178,7 @@ func (l *ledger) flush() {
 		if a.calls|a.rejected|a.failed == 0 {
 			continue
 		}
-		u := &a.spec.usage
+		u := a.spec.Usage()
 		u.Calls.Add(a.calls)
 		u.Nanos.Add(a.nanos)
 		if a.failed|a.rejected != 0 {
