@@ -9,6 +9,10 @@ import (
 
 const moduleFlags = command.Admin | command.NoScript
 
+// loadFlags are those of the commands that compile a module, or wait for who does: EXEC does not run them, for all
+// others would wait.
+const loadFlags = moduleFlags | command.Protected | command.NoAsyncLoading | command.NoMulti
+
 const errModuleDenied = "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 
 // Commands are the Specs of the MODULE family and of LATCHKEY PLUGIN, acting on h.
@@ -43,27 +47,28 @@ func (h *Host) Commands() []*command.Spec {
 				Differs: "latchkey's own.",
 			},
 			{
-				Name: "load", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadCommand,
+				Name: "load", Arity: -3, Flags: loadFlags, Access: command.Free, Handler: h.loadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
 				Summary: "Loads a WebAssembly module and adds its commands.", Syntax: "path [sha256:digest] [arg [arg ...]]",
-				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded.",
+				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded. Refused in MULTI: others would wait while it is compiled.",
 			},
 			{
-				Name: "loadex", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.loadExCommand,
+				Name: "loadex", Arity: -3, Flags: loadFlags, Access: command.Free, Handler: h.loadExCommand,
 				Group: "server", Since: "7.0.0", Complexity: "O(1)",
 				Summary: "Loads a WebAssembly module with values for its parameters.", Syntax: "path [sha256:digest] [CONFIG name value [CONFIG name value ...]] [ARGS args [args ...]]",
-				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded.",
+				Differs: "Modules are WebAssembly (.wasm), sandboxed, and loaded from plugin-dir only. With a digest, only a file that has it is loaded. Refused in MULTI: others would wait while it is compiled.",
 			},
 			{
-				Name: "reload", Arity: -3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.reloadCommand,
+				Name: "reload", Arity: -3, Flags: loadFlags, Access: command.Free, Handler: h.reloadCommand,
 				Group: "server", Since: "7.2.0", Complexity: "O(1)",
 				Summary: "Puts a module's file, as it is now, in the place of the module; no call is lost.", Syntax: "name [path]",
-				Differs: "latchkey's own.",
+				Differs: "latchkey's own. Refused in MULTI, as MODULE LOAD is.",
 			},
 			{
-				Name: "unload", Arity: 3, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.unloadCommand,
+				Name: "unload", Arity: 3, Flags: loadFlags, Access: command.Free, Handler: h.unloadCommand,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)",
 				Summary: "Takes a module and its commands away.", Syntax: "name",
+				Differs: "Refused in MULTI, as MODULE LOAD is.",
 			},
 			command.HelpSpec("module", "5.0.0"),
 		},

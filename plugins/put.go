@@ -26,7 +26,7 @@ func (h *Host) putSpec() *command.Spec {
 		},
 		Sub: []*command.Spec{
 			{
-				Name: "plugin", Arity: 6, Flags: moduleFlags | command.Protected | command.NoAsyncLoading, Access: command.Free, Outside: true, Handler: h.putCommand,
+				Name: "plugin", Arity: 6, Flags: loadFlags, Access: command.Free, Handler: h.putCommand,
 				Group: "server", Since: "7.2.0", Complexity: "O(N) with N being the length of the module",
 				Summary: "Writes a module to plugin-dir, for those without a shell on the server's machine.", Syntax: "PUT name sha256 bytes",
 				Differs: "latchkey's own; off unless enable-plugin-put allows it.",

@@ -188,6 +188,20 @@ func TestReloadBesideCalls(t *testing.T) {
 	c.want(fmt.Sprint(clients*calls), "GET abi:shared")
 }
 
+// TestLoadInMulti: what may compile for long is no part of a transaction, which others would wait for.
+func TestLoadInMulti(t *testing.T) {
+	dial, stop := withModule(t)
+	defer stop()
+	c := dial()
+	for _, words := range []string{"MODULE LOAD ../../examples/plugins/cad/c/cad.wasm", "MODULE LOADEX ../../examples/plugins/cad/c/cad.wasm", "MODULE RELOAD abitest", "MODULE UNLOAD abitest", "LATCHKEY PLUGIN PUT x 00 x"} {
+		c.want("+OK", "MULTI")
+		c.want("-ERR Command not allowed inside a transaction", words)
+		if got := c.ask("EXEC"); !strings.HasPrefix(got, "-EXECABORT") {
+			t.Errorf("EXEC after %s: %s", words, got)
+		}
+	}
+}
+
 // A program for each capability that plugin-deny can withhold, what it replies when
 // the capability is granted, and when it is not.
 var capabilityPrograms = []struct{ capability, words, granted, denied string }{
