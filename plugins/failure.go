@@ -62,12 +62,16 @@ func (c *cause) has(name string) bool {
 	return false
 }
 
-// trapped counts and logs a guest that had to be ended. Too many in a while
-// disable the module.
+// trapped counts and logs a guest that had to be ended.
 func (m *module) trapped(in string, err error) {
+	m.host.opt.Log.Warn("a plugin command was undone and its instance replaced", "module", m.man.Name, "command", in, "reason", err.Error())
+	m.failed(err)
+}
+
+// failed counts a guest that had to be ended, or could not begin. Too many in a while
+// disable the module.
+func (m *module) failed(err error) {
 	m.traps.Add(1)
-	log := m.host.opt.Log
-	log.Warn("a plugin command was undone and its instance replaced", "module", m.man.Name, "command", in, "reason", err.Error())
 	most := m.host.maxFailures.Load()
 	if most <= 0 {
 		return

@@ -68,6 +68,7 @@ func reentrant() []attack {
 		with(of("its own command on many instances", "ERR h: not allowed in MULTI", "H.RUN", "k"), map[string]int{"instances": 64}),
 		of("its own command through a script", "", "EVAL", "return redis.call('h.run', KEYS[1])", "1", "k"),
 		with(of("its own command through a script, with many instances", "-", "EVAL", "return redis.call('h.run', KEYS[1])", "1", "k"), map[string]int{"instances": 64}, "EVAL", "H.RUN"),
+		with(of("its own command through a script, on one instance", "all 1 instances are busy", "EVAL", "return redis.call('h.run', KEYS[1])", "1", "k"), nil, "EVAL", "H.RUN"),
 		ungranted,
 		of("a key that is not granted", denied, "GET", "theirs"),
 		of("a key that is not declared", denied, "GET", "other"),

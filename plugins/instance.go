@@ -205,9 +205,9 @@ func (m *module) take(c *command.Call) (*instance, error) {
 		}
 		return in, nil
 	}
-	// What a plugin has called holds an instance of the caller's, and somebody who
-	// holds one of this module may wait for one of that: a circle.
-	in, place, next, open := m.pool.acquire(c.From != command.FromPlugin)
+	// What a plugin has called, by a script or not, holds an instance of the caller's, and
+	// somebody who holds one of this module may wait for one of that: a circle.
+	in, place, next, open := m.pool.acquire(c.From == command.FromTimer || depthOf(c.S) == 0)
 	if !open {
 		return nil, errUnloaded
 	}
@@ -251,6 +251,8 @@ func (m *module) fill() (*instance, error) {
 	in, err := m.instantiate()
 	if err != nil {
 		m.vacate(nil)
+		m.host.opt.Log.Warn("an instance of a module could not be made", "module", m.man.Name, "reason", err.Error())
+		m.failed(err)
 		return nil, err
 	}
 	m.pool.fill(in)
