@@ -3,6 +3,7 @@ package plugins
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
@@ -53,7 +54,7 @@ key         buf              buf+cap
 	{
 		name: "set", params: types(i32, i32, i32, i32, i32, i64), results: types(i32),
 		usage: "set(key, key_len, value, value_len, flags, px) -> i32",
-		doc:   "Writes a string, whatever was there: `1` written, `0` not written because of a flag. Flags are added up: `1` only if the key is missing, `2` only if it is there, `4` keep its time to live, `8` px is a Unix time in milliseconds; one that has passed deletes the key. px above 0: the key expires px milliseconds after commit; 0: never, unless flag 4 says otherwise. `-102`: no memory. `-103`: flags 1 and 2 together, px with flag 4, flag 8 without px, a negative px, an unknown flag, or a value longer than proto-max-bulk-len.",
+		doc:   "Writes a string, whatever was there: `1` written, `0` not written because of a flag. Flags are added up: `1` only if the key is missing, `2` only if it is there, `4` keep its time to live, `8` px is a Unix time in milliseconds; one that has passed deletes the key. px above 0: the key expires px milliseconds after commit; 0: never, unless flag 4 says otherwise. `-102`: no memory. `-103`: flags 1 and 2 together, px with flag 4, flag 8 without px, a negative px, one that ends beyond 63 bits of milliseconds since 1970, an unknown flag, or a value longer than proto-max-bulk-len.",
 		memory: `
 key         value
 | key_len   | value_len |
@@ -64,7 +65,7 @@ key         value
 			k, code := in.key(stack[0], stack[1], true)
 			switch {
 			case code != 0:
-			case !validSet(flags, px):
+			case !in.validSet(flags, px):
 				code = codeInvalid
 			case flags&setNX != 0 && k.Exists() || flags&setXX != 0 && !k.Exists():
 			default:
@@ -146,7 +147,7 @@ key         out
 	{
 		name: "cas", params: types(i32, i32, i32, i32, i32, i32, i64), results: types(i32),
 		usage: "cas(key, key_len, old, old_len, new, new_len, px) -> i32",
-		doc:   "Compares and sets: `1` the string was equal to old and is new now, `0` it differs, `-1` there is no such key. px 0 keeps the time to live; px above 0: the key expires px milliseconds after commit. Needs write access to the key. `-100`: it is no string. `-102`: no memory. `-103`: px is negative, or new longer than proto-max-bulk-len.",
+		doc:   "Compares and sets: `1` the string was equal to old and is new now, `0` it differs, `-1` there is no such key. px 0 keeps the time to live; px above 0: the key expires px milliseconds after commit. Needs write access to the key. `-100`: it is no string. `-102`: no memory. `-103`: px is negative or ends as late as with set, or new is longer than proto-max-bulk-len.",
 		memory: `
 key         old         new
 | key_len   | old_len   | new_len |
@@ -156,9 +157,9 @@ key         old         new
 			old, value, px := in.bytes(stack[2], stack[3]), in.bytes(stack[4], stack[5]), int64(stack[6])
 			k, code := in.stringKey(stack[0], stack[1])
 			switch {
-			case code != 0:
-			case px < 0:
+			case !in.lasts(px):
 				code = codeInvalid
+			case code != 0:
 			case bytes.Equal(k.Str(), old):
 				flags := uint32(0)
 				if px == 0 {
@@ -216,7 +217,7 @@ key
 	{
 		name: "pexpire", params: types(i32, i32, i64), results: types(i32),
 		usage: "pexpire(key, key_len, ms) -> i32",
-		doc:   "The key expires ms milliseconds after commit: `1`, or `0` if there is no such key. ms 0: it never expires. `-103`: ms is negative.",
+		doc:   "The key expires ms milliseconds after commit: `1`, or `0` if there is no such key. ms 0: it never expires. `-103`: ms is negative, or ends as late as with set.",
 		memory: `
 key
 | key_len |
@@ -227,7 +228,7 @@ key
 			k, code := in.key(stack[0], stack[1], true)
 			switch {
 			case code != 0:
-			case ms < 0:
+			case !in.lasts(ms):
 				code = codeInvalid
 			case k.Exists():
 				if ms == 0 {
@@ -280,13 +281,19 @@ func (in *instance) increment(k *store.Key, delta int64, out []byte) int32 {
 }
 
 // validSet tells whether flags and a time to live go together.
-func validSet(flags uint32, px int64) bool {
+func (in *instance) validSet(flags uint32, px int64) bool {
 	switch {
 	case flags > setNX|setXX|setKeepTTL|setAt, flags&(setNX|setXX) == setNX|setXX, px < 0,
 		px > 0 && flags&setKeepTTL != 0, px == 0 && flags&setAt != 0:
 		return false
 	}
-	return true
+	return flags&setAt != 0 || in.lasts(px)
+}
+
+// lasts tells whether a key can expire that many milliseconds after now: Redis refuses a time that it
+// cannot write down, too. Nobody looks at the clock for one that ends before it overflows, whatever time it is.
+func (in *instance) lasts(ms int64) bool {
+	return ms >= 0 && (ms <= math.MaxInt64/2 || ms <= math.MaxInt64-in.call.Tx.Now())
 }
 
 // typeOf is the answer of the host function type.

@@ -97,7 +97,7 @@ key         state
 			k, code := in.key(stack[0], stack[1], true)
 			switch {
 			case code != 0:
-			case !validSet(flags, px):
+			case !in.validSet(flags, px):
 				code = codeInvalid
 			case flags&setNX != 0 && k.Exists() || flags&setXX != 0 && !k.Exists():
 			default:

@@ -36,11 +36,16 @@ function compareAndDelete(c: Call): i32 {
 
 const ms = new Integer();
 
+// Whether a key can live for ms from now on; Redis refuses times that overflow, too.
+function lasts(c: Call): bool {
+  return ms.value > 0 && ms.value <= i64.MAX_VALUE - c.nowMS();
+}
+
 function compareAndSet(c: Call): i32 {
   ms.value = 0;
   if (c.argc == 6 && c.arg(4).is("px")) {
     if (!ms.parse(c.arg(5))) return c.fail(NOT_INT);
-    if (ms.value <= 0) return c.fail("ERR invalid expire time in 'cas.wasm' command");
+    if (!lasts(c)) return c.fail("ERR invalid expire time in 'cas.wasm' command");
   } else if (c.argc != 4) {
     return c.fail("ERR syntax error");
   }
@@ -52,7 +57,7 @@ const held = new Buffer(256);
 
 function compareAndExpire(c: Call): i32 {
   if (!ms.parse(c.arg(3))) return c.fail(NOT_INT);
-  if (ms.value <= 0) return c.fail("ERR invalid expire time in 'cae.wasm' command");
+  if (!lasts(c)) return c.fail("ERR invalid expire time in 'cae.wasm' command");
   const n = c.get(c.arg(1), held);
   if (n < 0) return answer(c, n);
   const equal = held.equals(c.arg(2));

@@ -35,6 +35,12 @@ static int32_t compare_and_delete(const struct lk_arg *key, const struct lk_arg 
 	return answer(lk_cad(key->ptr, key->len, value->ptr, value->len));
 }
 
+/* Whether a key can live for so long from now on; Redis refuses times that overflow, too. */
+static int lasts(int64_t ms)
+{
+	return ms > 0 && ms <= INT64_MAX - lk_now_ms();
+}
+
 static int32_t compare_and_set(uint32_t argc, const struct lk_arg *args)
 {
 	int64_t ms = 0;
@@ -42,7 +48,7 @@ static int32_t compare_and_set(uint32_t argc, const struct lk_arg *args)
 	if (argc == 6 && lk_arg_is(&args[4], "px")) {
 		if (!lk_arg_int(&args[5], &ms))
 			return LK_FAIL(LK_NOT_INT);
-		if (ms <= 0)
+		if (!lasts(ms))
 			return LK_FAIL("ERR invalid expire time in 'cas.wasm' command");
 	} else if (argc != 4) {
 		return LK_FAIL("ERR syntax error");
@@ -59,7 +65,7 @@ static int32_t compare_and_expire(const struct lk_arg *args)
 
 	if (!lk_arg_int(&args[3], &ms))
 		return LK_FAIL(LK_NOT_INT);
-	if (ms <= 0)
+	if (!lasts(ms))
 		return LK_FAIL("ERR invalid expire time in 'cae.wasm' command");
 	n = lk_get(args[1].ptr, args[1].len, held, sizeof held);
 	if (n <= LK_ERROR)

@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 
 	latchkey "github.com/latchkey-proxy/latchkey/plugins/sdk/go"
 )
@@ -46,6 +47,9 @@ func compareAndDelete(c *latchkey.Call) error {
 	return nil
 }
 
+// lasts tells whether a key can live for so long from now on; Redis refuses times that overflow, too.
+func lasts(c *latchkey.Call, ms int64) bool { return ms > 0 && ms <= math.MaxInt64-c.NowMS() }
+
 func compareAndSet(c *latchkey.Call) error {
 	ms := int64(0)
 	switch {
@@ -55,7 +59,7 @@ func compareAndSet(c *latchkey.Call) error {
 		if ms, err = c.Int(5); err != nil {
 			return err
 		}
-		if ms <= 0 {
+		if !lasts(c, ms) {
 			return latchkey.Error("ERR invalid expire time in 'cas.wasm' command")
 		}
 	default:
@@ -78,7 +82,7 @@ func compareAndExpire(c *latchkey.Call) error {
 	if err != nil {
 		return err
 	}
-	if ms <= 0 {
+	if !lasts(c, ms) {
 		return latchkey.Error("ERR invalid expire time in 'cae.wasm' command")
 	}
 	held, ok, err := c.AppendGet(value[:0], c.Arg(1))

@@ -25,11 +25,16 @@ fn compare_and_delete(c: &Call) -> Result {
     Ok(())
 }
 
+/// Whether a key can live for so long from now on; Redis refuses times that overflow, too.
+fn lasts(c: &Call, ms: i64) -> bool {
+    ms > 0 && ms <= i64::MAX - c.now_ms()
+}
+
 fn compare_and_set(c: &Call) -> Result {
     let ms = match c.nargs() {
         4 => 0,
         6 if c.is(4, "px") => match c.int(5)? {
-            ms if ms > 0 => ms,
+            ms if lasts(c, ms) => ms,
             _ => return Err(Error::Reply("ERR invalid expire time in 'cas.wasm' command")),
         },
         _ => return Err(Error::Reply("ERR syntax error")),
@@ -41,7 +46,7 @@ fn compare_and_set(c: &Call) -> Result {
 
 fn compare_and_expire(c: &Call) -> Result {
     let (key, value, ms) = (c.arg(1), c.arg(2), c.int(3)?);
-    if ms <= 0 {
+    if !lasts(c, ms) {
         return Err(Error::Reply("ERR invalid expire time in 'cae.wasm' command"));
     }
     let mut held = [0; 256];
