@@ -25,6 +25,8 @@ export function lk_command(id: i32, argc: i32, c: Call): i32 {
 
 const ENCODING: u32 = 1;
 const MAX_BITS: u64 = 8 << 20; // a filter takes 1 MiB at most
+const MAX_HASHES: u64 = 64;
+const DAMAGED = "ERR the state of the filter is damaged";
 const DEFAULT_RATE: f64 = 0.01;
 const DEFAULT_CAPACITY: i64 = 100;
 
@@ -44,7 +46,7 @@ const filter = changetype<Header>(head.ptr);
 // Sizes a filter: as many hashes as the rate can be halved, and the bits that these need. False if they are too many.
 function plan(rate: f64, capacity: i64): bool {
   let hashes: u64 = 0;
-  for (let p = 1.0; p > rate && hashes < 64; p /= 2) hashes++;
+  for (let p = 1.0; p > rate && hashes < MAX_HASHES; p /= 2) hashes++;
   const bits = Math.ceil(<f64>capacity * <f64>hashes / Math.LN2);
   if (bits > <f64>MAX_BITS) return false;
   filter.bits = (<u64>bits + 7) / 8 * 8;
@@ -54,11 +56,16 @@ function plan(rate: f64, capacity: i64): bool {
   return true;
 }
 
-// Reads the filter at key: Code.OK, Code.Nil if there is none, or an error.
+// What read returns when the error has been replied.
+const REPLIED = 1;
+
+// Reads the filter at key: Code.OK, Code.Nil if there is none, or an error, which may have been replied.
 function read(c: Call, key: Bytes): i32 {
   const n = c.readKeyState(key, 0, head);
   if (n < 0) return n;
-  return n == HEADER && filter.bits != 0 && filter.bits <= MAX_BITS ? Code.OK : Code.Invalid;
+  if (n == HEADER && filter.bits != 0 && filter.bits <= MAX_BITS && filter.hashes <= MAX_HASHES) return Code.OK;
+  c.fail(DAMAGED);
+  return REPLIED;
 }
 
 // Room for a new filter, which is given back.
@@ -75,34 +82,51 @@ function create(c: Call, key: Bytes): i32 {
 
 const number = new Integer();
 
-// Reads decimal digits with a point among them or not, and an exponent or not: 0.01, .5, 1e-3. It has 17 digits at
-// most. NaN if it is no such number.
+// Reads a decimal number such as 0.01, .5, +1e-3 or -0. The first 15 digits count, without zeros in front; the others
+// only say where the point is. NaN if it is none, or one that is too large for an f64 or too near to zero.
 function parseRate(b: Bytes): f64 {
   let digits: u64 = 0;
-  let scale: i64 = 0;
-  let read = 0;
+  let scale: i64 = 0; // the rate is digits / 10^scale
+  let read = false;
   let point = false;
   let i: u32 = 0;
+  const negative = b.length > 0 && b[0] == 0x2d;
+  if (negative || (b.length > 0 && b[0] == 0x2b)) i++;
   for (; i < b.length; i++) {
     const ch = b[i];
     if (ch == 0x2e && !point) {
       point = true;
       continue;
     }
-    if (ch < 0x30 || ch > 0x39 || read == 17) break;
-    digits = digits * 10 + (ch - 0x30);
-    read++;
-    if (point) scale++;
+    if (ch < 0x30 || ch > 0x39) break;
+    read = true;
+    if (digits < 100_000_000_000_000) {
+      digits = digits * 10 + (ch - 0x30);
+      if (point) scale++;
+    } else if (!point) {
+      scale--;
+    }
   }
-  if (read == 0) return NaN;
+  if (!read) return NaN;
   if (i < b.length) {
-    if ((b[i] | 0x20) != 0x65 || !number.parse(b.from(i + 1)) || number.value < -400 || number.value > 400) return NaN;
-    scale -= number.value;
+    if ((b[i++] | 0x20) != 0x65 || i == b.length) return NaN;
+    const down = b[i] == 0x2d;
+    if ((down || b[i] == 0x2b) && ++i == b.length) return NaN;
+    let exponent: i64 = 0;
+    for (; i < b.length; i++) {
+      const ch = b[i];
+      if (ch < 0x30 || ch > 0x39) return NaN;
+      if (exponent < 1_000_000_000_000) exponent = exponent * 10 + (ch - 0x30);
+    }
+    scale += down ? exponent : -exponent;
   }
+  if (digits == 0) return 0;
+  if (scale < -400 || scale > 400) return NaN;
   let rate = <f64>digits;
   for (; scale > 0; scale--) rate /= 10;
   for (; scale < 0; scale++) rate *= 10;
-  return rate;
+  if (rate == 0 || rate > f64.MAX_VALUE) return NaN;
+  return negative ? -rate : rate;
 }
 
 function reserve(c: Call): i32 {
@@ -147,6 +171,7 @@ function add(c: Call): i32 {
     plan(DEFAULT_RATE, DEFAULT_CAPACITY);
     r = create(c, key);
   }
+  if (r == REPLIED) return Code.OK;
   if (r != Code.OK) return r;
   hash(c.arg(2));
   let fresh = false;
@@ -155,7 +180,7 @@ function add(c: Call): i32 {
     const at = HEADER + <u32>(n / 8);
     const bit = <u8>1 << <u8>(n % 8);
     r = c.readKeyState(key, at, byte);
-    if (r <= Code.Error) return r;
+    if (r != 1) return r <= Code.Error ? r : c.fail(DAMAGED);
     if (byte[0] & bit) continue;
     if (!fresh && filter.items >= filter.capacity) return c.fail("ERR the filter is full");
     fresh = true;
@@ -175,13 +200,14 @@ function add(c: Call): i32 {
 function exists(c: Call): i32 {
   const key = c.arg(1);
   let r = read(c, key);
+  if (r == REPLIED) return Code.OK;
   if (r <= Code.Error) return r;
   let there = r == Code.OK;
   if (there) hash(c.arg(2));
   for (let i: u64 = 0; there && i < filter.hashes; i++) {
     const n = (hashA + i * hashB) % filter.bits;
     r = c.readKeyState(key, HEADER + <u32>(n / 8), byte);
-    if (r <= Code.Error) return r;
+    if (r != 1) return r <= Code.Error ? r : c.fail(DAMAGED);
     there = (byte[0] & (<u8>1 << <u8>(n % 8))) != 0;
   }
   c.replyBool(there);

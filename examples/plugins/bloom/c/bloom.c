@@ -14,6 +14,8 @@ LK_MODULE();
 
 #define ENCODING 1
 #define MAX_BITS (UINT64_C(8) << 20) /* a filter takes 1 MiB at most */
+#define MAX_HASHES 64
+#define DAMAGED "ERR the state of the filter is damaged"
 #define DEFAULT_RATE 0.01
 #define DEFAULT_CAPACITY 100
 #define LN2 0.69314718055994530942
@@ -42,7 +44,7 @@ static int plan(double rate, int64_t capacity, struct header *h)
 	uint64_t whole;
 
 	h->hashes = 0;
-	for (; p > rate && h->hashes < 64; p /= 2)
+	for (; p > rate && h->hashes < MAX_HASHES; p /= 2)
 		h->hashes++;
 	bits = (double)capacity * (double)h->hashes / LN2;
 	if (bits > (double)MAX_BITS)
@@ -58,16 +60,19 @@ static int plan(double rate, int64_t capacity, struct header *h)
 	return 1;
 }
 
-/* Reads the header of the filter at key: LK_OK, LK_NIL if there is none, or an error. */
+/* Reads the header of the filter at key: LK_OK, LK_NIL if there is none, or an error, which may have been
+ * replied. */
+#define REPLIED 1
 static int32_t read_filter(const struct lk_arg *key, struct header *h)
 {
 	int32_t n = lk_key_state_read(key->ptr, key->len, 0, h, sizeof *h);
 
 	if (n < 0)
 		return n;
-	if (n != (int32_t)sizeof *h || h->bits == 0 || h->bits > MAX_BITS)
-		return LK_EINVALID;
-	return LK_OK;
+	if (n == (int32_t)sizeof *h && h->bits > 0 && h->bits <= MAX_BITS && h->hashes <= MAX_HASHES)
+		return LK_OK;
+	LK_FAIL(DAMAGED);
+	return REPLIED;
 }
 
 static int32_t create(const struct lk_arg *key, const struct header *h)
@@ -79,42 +84,62 @@ static int32_t create(const struct lk_arg *key, const struct header *h)
 	return r <= LK_ERROR ? r : LK_OK;
 }
 
-/* Reads decimal digits with a point among them or not, and an exponent or not:
- * 0.01, .5, 1e-3. It has 17 digits at most. */
+/* Reads a decimal number such as 0.01, .5, +1e-3 or -0. The first 15 digits count, without zeros
+ * in front; the others only say where the point is. 0 if it is none, or one that is too large for a
+ * double or too near to zero. */
 static int parse_rate(const struct lk_arg *a, double *rate)
 {
+	const uint8_t *p = a->ptr, *end = p + a->len;
 	uint64_t digits = 0;
-	int64_t scale = 0, exponent;
-	uint32_t i = 0;
-	int read = 0, point = 0;
+	int64_t scale = 0, exponent = 0; /* rate is digits / 10^scale */
+	int read = 0, point = 0, negative = 0, down = 0;
+	double r;
 
-	for (; i < a->len; i++) {
-		uint8_t c = a->ptr[i];
-
-		if (c == '.' && !point) {
+	if (p < end && (*p == '+' || *p == '-'))
+		negative = *p++ == '-';
+	for (; p < end && ((*p == '.' && !point) || (*p >= '0' && *p <= '9')); p++) {
+		if (*p == '.') {
 			point = 1;
 			continue;
 		}
-		if (c < '0' || c > '9' || read == 17)
-			break;
-		digits = digits * 10 + (uint64_t)(c - '0');
-		read++;
-		scale += point;
+		read = 1;
+		if (digits < UINT64_C(100000000000000)) {
+			digits = digits * 10 + (uint64_t)(*p - '0');
+			scale += point;
+		} else {
+			scale -= !point;
+		}
 	}
-	if (read == 0)
+	if (!read)
 		return 0;
-	if (i < a->len) {
-		struct lk_arg rest = {a->ptr + i + 1, a->len - i - 1};
-
-		if ((a->ptr[i] != 'e' && a->ptr[i] != 'E') || !lk_arg_int(&rest, &exponent) || exponent < -400 || exponent > 400)
+	if (p < end) {
+		if (*p != 'e' && *p != 'E')
 			return 0;
-		scale -= exponent;
+		if (++p < end && (*p == '+' || *p == '-'))
+			down = *p++ == '-';
+		if (p == end)
+			return 0;
+		for (; p < end; p++) {
+			if (*p < '0' || *p > '9')
+				return 0;
+			if (exponent < INT64_C(1000000000000))
+				exponent = exponent * 10 + (*p - '0');
+		}
+		scale += down ? exponent : -exponent;
 	}
-	*rate = (double)digits;
+	*rate = 0;
+	if (digits == 0)
+		return 1;
+	if (scale < -400 || scale > 400)
+		return 0;
+	r = (double)digits;
 	for (; scale > 0; scale--)
-		*rate /= 10;
+		r /= 10;
 	for (; scale < 0; scale++)
-		*rate *= 10;
+		r *= 10;
+	if (r == 0 || r > 1.7976931348623157e308)
+		return 0;
+	*rate = negative ? -r : r;
 	return 1;
 }
 
@@ -183,15 +208,15 @@ static int32_t add(const struct lk_arg *args)
 		r = create(key, &h);
 	}
 	if (r != LK_OK)
-		return r;
+		return r == REPLIED ? LK_OK : r;
 	for (i = 0; i < h.hashes; i++) {
 		uint64_t n = (x.a + i * x.b) % h.bits;
 		uint32_t at = (uint32_t)(sizeof h + n / 8);
 		uint8_t byte, bit = (uint8_t)(1u << (n % 8));
 
 		r = lk_key_state_read(key->ptr, key->len, at, &byte, 1);
-		if (r <= LK_ERROR)
-			return r;
+		if (r != 1)
+			return r <= LK_ERROR ? r : LK_FAIL(DAMAGED);
 		if (byte & bit)
 			continue;
 		if (!fresh && h.items >= h.capacity)
@@ -221,14 +246,14 @@ static int32_t exists(const struct lk_arg *args)
 	int32_t r = read_filter(key, &h);
 
 	if (r != LK_OK && r != LK_NIL)
-		return r;
+		return r == REPLIED ? LK_OK : r;
 	for (i = 0; r == LK_OK && i < h.hashes; i++) {
 		uint64_t n = (x.a + i * x.b) % h.bits;
 		uint8_t byte;
 		int32_t read = lk_key_state_read(key->ptr, key->len, (uint32_t)(sizeof h + n / 8), &byte, 1);
 
-		if (read <= LK_ERROR)
-			return read;
+		if (read != 1)
+			return read <= LK_ERROR ? read : LK_FAIL(DAMAGED);
 		if (!(byte & 1u << (n % 8)))
 			r = LK_NIL;
 	}

@@ -31,7 +31,7 @@ func init() {
 			},
 		},
 		Capabilities: latchkey.Capabilities{Read: []string{""}, Write: []string{""}},
-		Limits:       latchkey.Limits{Fuel: 50_000_000, MemoryPages: 256, Instances: 4},
+		Limits:       latchkey.Limits{Fuel: 1_000_000_000, MemoryPages: 256, Instances: 4},
 	})
 }
 
@@ -43,10 +43,13 @@ const (
 	encoding   = 1
 	headerSize = 32
 	maxBits    = 8 << 20 // a filter takes 1 MiB at most
+	maxHashes  = 64
 
 	defaultRate     = 0.01
 	defaultCapacity = 100
 )
+
+const errDamaged = latchkey.Error("ERR the state of the filter is damaged")
 
 type header struct{ bits, hashes, capacity, items uint64 }
 
@@ -60,7 +63,7 @@ func (h *header) put(b []byte) {
 // plan sizes a filter: as many hashes as the rate can be halved, and the bits that these need.
 func plan(rate float64, capacity int64) (header, error) {
 	hashes := uint64(0)
-	for p := 1.0; p > rate && hashes < 64; p /= 2 {
+	for p := 1.0; p > rate && hashes < maxHashes; p /= 2 {
 		hashes++
 	}
 	bits := math.Ceil(float64(capacity) * float64(hashes) / math.Ln2)
@@ -81,8 +84,8 @@ func read(c *latchkey.Call, key []byte) (h header, ok bool, err error) {
 		binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]),
 		binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:]),
 	}
-	if n != headerSize || h.bits == 0 || h.bits > maxBits {
-		return h, false, latchkey.Error("ERR the state of the filter is damaged")
+	if n != headerSize || h.bits == 0 || h.bits > maxBits || h.hashes > maxHashes {
+		return h, false, errDamaged
 	}
 	return h, true, nil
 }
@@ -94,38 +97,63 @@ func create(c *latchkey.Call, key []byte, h header) error {
 	return err
 }
 
-// parseRate reads decimal digits with a point among them or not, and an exponent
-// or not: 0.01, .5, 1e-3. It has 17 digits at most.
+// parseRate reads a decimal number such as 0.01, .5, +1e-3 or -0. The first 15 digits count, without zeros in
+// front; the others only say where the point is. What is too large for a float64, or too near to zero, is none.
 func parseRate(b []byte) (rate float64, ok bool) {
-	digits, scale, i := uint64(0), int64(0), 0
-	read, point := 0, false
-	for ; i < len(b); i++ {
-		ch := b[i]
-		if ch == '.' && !point {
+	sign := func() (negative bool) {
+		if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
+			negative, b = b[0] == '-', b[1:]
+		}
+		return negative
+	}
+	digits, scale := uint64(0), int64(0) // rate is digits / 10^scale
+	read, point := false, false
+	negative := sign()
+	for ; len(b) > 0 && (b[0] == '.' && !point || b[0] >= '0' && b[0] <= '9'); b = b[1:] {
+		switch {
+		case b[0] == '.':
 			point = true
 			continue
+		case digits < 1e14:
+			digits = digits*10 + uint64(b[0]-'0')
+			if point {
+				scale++
+			}
+		case !point:
+			scale--
 		}
-		if ch < '0' || ch > '9' || read == 17 {
-			break
-		}
-		digits = digits*10 + uint64(ch-'0')
-		read++
-		if point {
-			scale++
-		}
+		read = true
 	}
-	if read == 0 {
+	if !read {
 		return 0, false
 	}
-	if i < len(b) {
-		if b[i] != 'e' && b[i] != 'E' {
+	if len(b) > 0 {
+		if b[0] != 'e' && b[0] != 'E' {
 			return 0, false
 		}
-		exponent, ok := latchkey.ParseInt(b[i+1:])
-		if !ok || exponent < -400 || exponent > 400 {
+		b = b[1:]
+		exponent, down := int64(0), sign()
+		if len(b) == 0 {
 			return 0, false
+		}
+		for _, ch := range b {
+			if ch < '0' || ch > '9' {
+				return 0, false
+			}
+			if exponent < 1e12 {
+				exponent = exponent*10 + int64(ch-'0')
+			}
+		}
+		if down {
+			exponent = -exponent
 		}
 		scale -= exponent
+	}
+	switch {
+	case digits == 0:
+		return 0, true
+	case scale < -400 || scale > 400:
+		return 0, false
 	}
 	rate = float64(digits)
 	for ; scale > 0; scale-- {
@@ -133,6 +161,12 @@ func parseRate(b []byte) (rate float64, ok bool) {
 	}
 	for ; scale < 0; scale++ {
 		rate *= 10
+	}
+	if rate == 0 || rate > math.MaxFloat64 {
+		return 0, false
+	}
+	if negative {
+		rate = -rate
 	}
 	return rate, true
 }
@@ -188,21 +222,16 @@ func add(c *latchkey.Call) error {
 		}
 	}
 	fresh := false
-	err = h.each(c.Arg(2), func(at uint32, bit byte) error {
-		var b [1]byte
-		if _, _, err := c.ReadKeyState(key, at, b[:]); err != nil {
-			return err
-		}
-		if b[0]&bit != 0 {
-			return nil
+	err = h.each(c, key, func(at uint32, held, bit byte) (more bool, err error) {
+		if held&bit != 0 {
+			return true, nil
 		}
 		if !fresh && h.items >= h.capacity {
-			return latchkey.Error("ERR the filter is full")
+			return false, latchkey.Error("ERR the filter is full")
 		}
 		fresh = true
-		b[0] |= bit
-		_, err := c.WriteKeyState(key, at, b[:])
-		return err
+		_, err = c.WriteKeyState(key, at, []byte{held | bit})
+		return true, err
 	})
 	if err != nil {
 		return err
@@ -226,11 +255,9 @@ func exists(c *latchkey.Call) error {
 		return err
 	}
 	if ok {
-		err = h.each(c.Arg(2), func(at uint32, bit byte) error {
-			var b [1]byte
-			_, _, err := c.ReadKeyState(key, at, b[:])
-			ok = ok && b[0]&bit != 0
-			return err
+		err = h.each(c, key, func(_ uint32, held, bit byte) (more bool, err error) {
+			ok = held&bit != 0
+			return ok, nil
 		})
 		if err != nil {
 			return err
@@ -240,10 +267,11 @@ func exists(c *latchkey.Call) error {
 	return nil
 }
 
-// each visits the bits of an item: where in the state the byte is, and which of its bits.
-func (h *header) each(item []byte, visit func(at uint32, bit byte) error) error {
+// each visits the bits of the command's item, as long as it is told to: where in the state the byte is, what it
+// holds, and which of its bits.
+func (h *header) each(c *latchkey.Call, key []byte, visit func(at uint32, held, bit byte) (more bool, err error)) error {
 	a := uint64(14695981039346656037) // FNV-1a
-	for _, ch := range item {
+	for _, ch := range c.Arg(2) {
 		a = (a ^ uint64(ch)) * 1099511628211
 	}
 	b := a // splitmix64's finalizer makes a second hash of the first
@@ -252,7 +280,15 @@ func (h *header) each(item []byte, visit func(at uint32, bit byte) error) error 
 	b = b ^ b>>31 | 1
 	for i := uint64(0); i < h.hashes; i++ {
 		n := (a + i*b) % h.bits
-		if err := visit(uint32(headerSize+n/8), 1<<(n%8)); err != nil {
+		at := uint32(headerSize + n/8)
+		var held [1]byte
+		switch read, _, err := c.ReadKeyState(key, at, held[:]); {
+		case err != nil:
+			return err
+		case read != 1:
+			return errDamaged
+		}
+		if more, err := visit(at, held[0], 1<<(n%8)); !more || err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ latchkey::plugin! {
 
 const ENCODING: u32 = 1;
 const MAX_BITS: u64 = 8 << 20; // a filter takes 1 MiB at most
+const MAX_HASHES: u64 = 64;
+const DAMAGED: Error = Error::Reply("ERR the state of the filter is damaged");
 const DEFAULT_RATE: f64 = 0.01;
 const DEFAULT_CAPACITY: i64 = 100;
 
@@ -39,7 +41,7 @@ impl Header {
     /// Sizes a filter: as many hashes as the rate can be halved, and the bits that these need.
     fn plan(rate: f64, capacity: i64) -> Result<Header> {
         let (mut hashes, mut p) = (0, 1.0);
-        while p > rate && hashes < 64 {
+        while p > rate && hashes < MAX_HASHES {
             hashes += 1;
             p /= 2.0;
         }
@@ -63,8 +65,8 @@ impl Header {
             u64::from_le_bytes(word)
         };
         let h = Header { bits: word(0), hashes: word(1), capacity: word(2), items: word(3) };
-        if n < HEADER || h.bits == 0 || h.bits > MAX_BITS {
-            return Err(Error::Reply("ERR the state of the filter is damaged"));
+        if n < HEADER || h.bits == 0 || h.bits > MAX_BITS || h.hashes > MAX_HASHES {
+            return Err(DAMAGED);
         }
         Ok(Some(h))
     }
@@ -103,33 +105,56 @@ impl Header {
     }
 }
 
-/// Reads decimal digits with a point among them or not, and an exponent or not: 0.01, .5, 1e-3. It has
-/// 17 digits at most.
+/// Reads a decimal number such as 0.01, .5, +1e-3 or -0. The first 15 digits count, without zeros in front;
+/// the others only say where the point is. What is too large for an f64, or too near to zero, is none.
 fn parse_rate(text: &[u8]) -> Option<f64> {
-    let (mut digits, mut read, mut scale, mut point) = (0u64, 0, 0i64, false);
-    let mut rest = text;
+    let (negative, mut rest) = sign(text);
+    // The rate is digits / 10^scale.
+    let (mut digits, mut scale, mut read, mut point) = (0u64, 0i64, false, false);
     while let [ch, after @ ..] = rest {
         match ch {
             b'.' if !point => point = true,
-            b'0'..=b'9' if read < 17 => {
-                digits = digits * 10 + u64::from(ch - b'0');
-                read += 1;
-                scale += i64::from(point);
+            b'0'..=b'9' => {
+                read = true;
+                if digits < 100_000_000_000_000 {
+                    digits = digits * 10 + u64::from(ch - b'0');
+                    scale += i64::from(point);
+                } else {
+                    scale -= i64::from(!point);
+                }
             }
             _ => break,
         }
         rest = after;
     }
-    if read == 0 {
+    if !read {
         return None;
     }
     match rest {
         [] => {}
-        [b'e' | b'E', exponent @ ..] => match parse_int(exponent)? {
-            exponent @ -400..=400 => scale -= exponent,
-            _ => return None,
-        },
+        [b'e' | b'E', exponent @ ..] => {
+            let (down, figures) = sign(exponent);
+            let mut exponent = 0i64;
+            for ch in figures {
+                if !ch.is_ascii_digit() {
+                    return None;
+                }
+                if exponent < 1_000_000_000_000 {
+                    exponent = exponent * 10 + i64::from(ch - b'0');
+                }
+            }
+            if figures.is_empty() {
+                return None;
+            }
+            scale += if down { exponent } else { -exponent };
+        }
         _ => return None,
+    }
+    if digits == 0 {
+        return Some(0.0);
+    }
+    if !(-400..=400).contains(&scale) {
+        return None;
     }
     let mut rate = digits as f64;
     for _ in 0..scale {
@@ -138,7 +163,19 @@ fn parse_rate(text: &[u8]) -> Option<f64> {
     for _ in scale..0 {
         rate *= 10.0;
     }
-    Some(rate)
+    if rate == 0.0 || rate > f64::MAX {
+        return None;
+    }
+    Some(if negative { -rate } else { rate })
+}
+
+/// Whether a number begins with a minus, and what comes behind its sign.
+fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'+', rest @ ..] => (false, rest),
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    }
 }
 
 fn reserve(c: &Call) -> Result {
@@ -174,7 +211,9 @@ fn add(c: &Call) -> Result {
     let mut fresh = false;
     for (at, bit) in h.places(c.arg(2)) {
         let mut byte = [0];
-        c.read_key_state(key, at, &mut byte)?;
+        if c.read_key_state(key, at, &mut byte)? != Some(1) {
+            return Err(DAMAGED);
+        }
         if byte[0] & bit != 0 {
             continue;
         }
@@ -199,7 +238,9 @@ fn exists(c: &Call) -> Result {
         found = true;
         for (at, bit) in h.places(c.arg(2)) {
             let mut byte = [0];
-            c.read_key_state(key, at, &mut byte)?;
+            if c.read_key_state(key, at, &mut byte)? != Some(1) {
+                return Err(DAMAGED);
+            }
             if byte[0] & bit == 0 {
                 found = false;
                 break;
