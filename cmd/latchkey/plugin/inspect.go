@@ -17,24 +17,19 @@ import (
 // defaultPages is plugin-max-memory-pages where nobody has set it.
 const defaultPages = 256
 
-// inspect says what a module is and asks for. None of its code runs; whether it
-// would load is tried with the server's own checks.
+// inspect says what a module is and asks for: that is read, and none of its code runs.
+// Whether it would load is tried afterwards with the server's own checks, the last of which
+// has lk_init run.
 func inspect(args []string, stdout, stderr io.Writer) int {
 	if len(args) != 1 {
 		return usageError(stderr, "inspect takes one module")
 	}
 	path := args[0]
-	// Somebody else's module is compiled as a server would, in a process with limits.
-	cache, err := os.MkdirTemp("", "latchkey-inspect-")
+	host, end, err := newHost()
 	if err != nil {
 		return failed(stderr, err)
 	}
-	defer os.RemoveAll(cache)
-	host, err := plugins.New(plugins.Options{Log: slog.New(slog.DiscardHandler), CacheDir: cache, Compile: Child(defaultPages)})
-	if err != nil {
-		return failed(stderr, err)
-	}
-	defer host.Close()
+	defer end()
 	wasm, err := host.Read(path)
 	if err != nil {
 		return failed(stderr, err)
@@ -52,6 +47,24 @@ func inspect(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// newHost is a host for somebody else's module, which is compiled as a server would, in a
+// process with limits; end closes it.
+func newHost() (host *plugins.Host, end func(), err error) {
+	cache, err := os.MkdirTemp("", "latchkey-plugin-")
+	if err != nil {
+		return nil, nil, err
+	}
+	host, err = plugins.New(plugins.Options{Log: slog.New(slog.DiscardHandler), CacheDir: cache, Compile: Child(defaultPages)})
+	if err != nil {
+		os.RemoveAll(cache)
+		return nil, nil, err
+	}
+	return host, func() {
+		host.Close()
+		os.RemoveAll(cache)
+	}, nil
+}
+
 func describe(out io.Writer, path string, wasm []byte, man *manifest.Manifest) {
 	fmt.Fprintf(out, "module        %s %s\n", man.Name, man.Version)
 	fmt.Fprintf(out, "file          %s, %d bytes, instrumented %s\n", path, len(wasm), instrumented(wasm, man))
@@ -63,6 +76,9 @@ func describe(out io.Writer, path string, wasm []byte, man *manifest.Manifest) {
 	fmt.Fprintf(out, "calls         %s\n", listed(c.Commands, "no commands"))
 	fmt.Fprintf(out, "events        %s\n", listed(c.Events, "none"))
 	fmt.Fprintf(out, "timers        %s\n", yesNo(c.Timers))
+	fmt.Fprintf(out, "state         %s\n", c.State)
+	fmt.Fprintf(out, "block         %s\n", yesNo(c.Block))
+	fmt.Fprintf(out, "clients       %s\n", yesNo(c.Clients))
 	fmt.Fprintf(out, "limits        fuel %s, memory %s, instances %s\n", orServer(man.Limits.Fuel, " units a call"),
 		orServer(int64(man.Limits.MemoryPages), " pages of 64 KiB"), orServer(int64(man.Limits.Instances), ""))
 	for i, p := range man.Config {

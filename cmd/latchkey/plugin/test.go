@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/plugins"
 	"github.com/latchkey-proxy/latchkey/store/command/transcript"
 )
 
@@ -43,7 +44,7 @@ func (p Program) test(args []string, stdout, stderr io.Writer) int {
 	defer cancel()
 	code, commands, different := exitOK, 0, 0
 	for _, path := range words[1:] {
-		f, err := transcript.Open(path)
+		f, err := openTranscript(path)
 		if err != nil {
 			return failed(stderr, err)
 		}
@@ -54,7 +55,7 @@ func (p Program) test(args []string, stdout, stderr io.Writer) int {
 			if err := os.WriteFile(path, f.Bytes(), 0o644); err != nil {
 				return failed(stderr, err)
 			}
-			if f, err = transcript.Open(path); err != nil {
+			if f, err = openTranscript(path); err != nil {
 				return failed(stderr, err)
 			}
 		}
@@ -78,4 +79,15 @@ func (p Program) test(args []string, stdout, stderr io.Writer) int {
 		return failed(stderr, errors.New("the transcripts hold no commands"))
 	}
 	return code
+}
+
+// maxTranscript is how large a transcript's file may be, in bytes.
+const maxTranscript = 64 << 20
+
+func openTranscript(path string) (*transcript.File, error) {
+	text, err := plugins.ReadFile(path, maxTranscript)
+	if err != nil {
+		return nil, err
+	}
+	return transcript.Parse(path, text)
 }

@@ -429,7 +429,7 @@ func TestExpand(t *testing.T) {
 	if got, err := expandBytes("x${raw}y${z*2}", vars, now); err != nil || got != "xa b\nyzz" {
 		t.Errorf("expandBytes = %q, %v", got, err)
 	}
-	for _, line := range []string{"${nosuch}", "${id", "${a*x}", "${a*99999999}", "${now+x}"} {
+	for _, line := range []string{"${nosuch}", "${id", "${a*x}", "${a*99999999}", "${ab*9223372036854775807}", "${now+x}"} {
 		if got, err := expandLine(line, vars, now); err == nil {
 			t.Errorf("expandLine(%s) = %q, want an error", line, got)
 		}

@@ -55,7 +55,7 @@ const maxRepeat = 16 << 20 // bytes of a value that is made by repetition
 func compute(name string, now time.Time) (string, error) {
 	if i := strings.LastIndexByte(name, '*'); i > 0 {
 		n, err := strconv.Atoi(name[i+1:])
-		if err != nil || n < 0 || n*i > maxRepeat {
+		if err != nil || n < 0 || n > maxRepeat/max(i, 1) {
 			return "", fmt.Errorf("want text*N of at most %d bytes, have %s", maxRepeat, name)
 		}
 		return strings.Repeat(name[:i], n), nil
