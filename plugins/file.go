@@ -141,6 +141,11 @@ func readRegular(path string, max int64) ([]byte, error) {
 	if err := checkRegular(st, max); err != nil {
 		return nil, err
 	}
+	if st.Size() == 0 {
+		// Nor is anything read of what makes it up as it is asked, and may never end: /proc/kmsg is a
+		// regular file of no bytes.
+		return nil, nil
+	}
 	b, err := io.ReadAll(io.LimitReader(f, max+1))
 	switch {
 	case err != nil:

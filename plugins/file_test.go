@@ -113,6 +113,11 @@ func TestBadPaths(t *testing.T) {
 	if got := free.do("MODULE", "LOAD", "/nosuch.wasm"); !strings.HasSuffix(got, ": /nosuch.wasm: no such file or directory; wanted a WebAssembly module (.wasm)") {
 		t.Errorf("without plugin-dir: %s", got)
 	}
+	if _, err := os.Stat("/proc/version"); err == nil {
+		if got := free.do("MODULE", "LOAD", "/proc/version"); !strings.HasSuffix(got, ": /proc/version: not a WebAssembly module: the file is empty") {
+			t.Errorf("a file that the system makes up as it is read: %s", got)
+		}
+	}
 	gone := newBench(t, plugins.Options{Dir: in("gone")})
 	if got := gone.do("MODULE", "LOAD", in("good")); !strings.HasSuffix(got, "modules are loaded from plugin-dir "+in("gone")+" only: no such file or directory") {
 		t.Errorf("plugin-dir that is not there: %s", got)
