@@ -73,6 +73,16 @@ func (q *deliveries) push(d *delivery) bool {
 	return true
 }
 
+// unpop puts back what pop returned.
+func (q *deliveries) unpop(d *delivery) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.kinds[d.kind]++
+	q.queue = append(q.queue, nil)
+	copy(q.queue[1:], q.queue)
+	q.queue[0] = d
+}
+
 func (q *deliveries) pop() *delivery {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -212,8 +222,9 @@ func (m *module) deliver(e *command.Engine, s *command.Session, d *delivery) {
 			add(stateDB, m.stateKey)
 		}
 	}
+	called := false
 	err := e.Transact(c, keys, func(c *command.Call) {
-		m.guest(c, func(in *instance) error { return in.tell(c, d) })
+		m.guest(c, func(in *instance) error { called = true; return in.tell(c, d) })
 	})
 	s.FlushStats()
 	if err == "" {
@@ -224,6 +235,10 @@ func (m *module) deliver(e *command.Engine, s *command.Session, d *delivery) {
 		if d.kind == clientGone {
 			m.host.bound.keep(m.man.Name, d)
 		}
+		return
+	}
+	if !called && (m.disabled.Load() != nil || err == m.problem(m.busy().Error())) {
+		m.queue.unpop(d) // its keys were let go meanwhile
 		return
 	}
 	m.host.opt.Log.Warn("what a module was told was undone", "module", m.man.Name, "export", d.kind.String(), "reason", err)

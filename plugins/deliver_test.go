@@ -122,6 +122,37 @@ func TestTimerIsUndone(t *testing.T) {
 	}
 }
 
+// TestBusyDelivery: what a module is to be told waits for as long as all its
+// instances are in use, in its order, and keeps its keys from nobody meanwhile.
+func TestBusyDelivery(t *testing.T) {
+	g := telling(map[string]any{"timers": true, "events": []string{"string"}}, "")
+	g.commands = append(g.commands, "H.LOG")
+	g.body = `(if (i32.eq (local.get $id) (i32.const 6)) (then
+		(call $log (i32.const 1) (i32.const 0) (i32.const 1)) (call $reply_int (i64.const 0)) (return (i32.const 0))))` + g.body
+	g.limits = map[string]int{"instances": 1}
+	log := new(held)
+	inBubble(t, g, plugins.Options{Log: slog.New(log)}, func(t *testing.T, b *bench) {
+		log.open()
+		b.want(":1", "H.SET", "k", "\x01")
+		other, reply := b.client(t), make(chan string, 1)
+		go func() { reply <- other.do("H.LOG", "x") }()
+		<-log.in
+		b.want("+OK", "SET", "k1", "v")
+		time.Sleep(10 * time.Minute) // ten times as long as one wait for an instance
+		b.want("+OK", "SET", "k1", "w")
+		if l := b.host.List()[0]; l.Queued > 3 || l.Delivered != 0 || l.Dropped != 0 {
+			t.Errorf("while its instance is busy: %d queued, %d delivered, %d dropped", l.Queued, l.Delivered, l.Dropped)
+		}
+		close(log.out)
+		if got := <-reply; got != ":0" {
+			t.Errorf("H.LOG replied %q", got)
+		}
+		if got := b.told(t); got != "*3 $2 E1 $2 T1 $2 E1" {
+			t.Errorf("the guest was told %q, want the event, the timer, and the second event", got)
+		}
+	})
+}
+
 func TestEvents(t *testing.T) {
 	g := telling(map[string]any{"events": []string{"generic", "string", "expired"}}, "")
 	inBubble(t, g, plugins.Options{}, func(t *testing.T, b *bench) {
