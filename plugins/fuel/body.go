@@ -196,6 +196,9 @@ func (w *walk) enter(at int, op byte) {
 			w.r.failAt(start, "block with %d parameters, at most %d are allowed", len(w.m.types[t].params), w.m.limits.Results)
 		}
 	}
+	if w.r.err != nil { // the code may have ended there
+		return
+	}
 	w.blocks++
 	if len(w.frames) > w.m.limits.Nesting {
 		w.r.failAt(start, "blocks nested deeper than %d", w.m.limits.Nesting)
