@@ -208,7 +208,7 @@ func (w *walk) enter(at int, op byte) {
 	w.serial++
 	w.frames = append(w.frames, frame{op: op, point: parent.point, entry: w.run, serial: w.serial})
 	w.flow.open(op, &w.top().meets)
-	if w.r.err == nil && w.r.b[start] == typeEmpty {
+	if w.r.b[start] == typeEmpty {
 		w.headEntered(at, op)
 	}
 	switch op {
