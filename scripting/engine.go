@@ -441,6 +441,9 @@ func (st *state) callMain(s *Script) {
 		if !s.library && !s.globals.stores {
 			st.main.Env = st.globals // the read-only face would only cost look-ups
 		}
+		for i := range st.main.Upvalues {
+			st.main.Upvalues[i] = st.words[i]
+		}
 	}
 	st.L.Push(st.main)
 	if !st.runStraight(s) {

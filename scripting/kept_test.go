@@ -88,11 +88,14 @@ func TestKeptMachineIsClean(t *testing.T) {
 		{"EVAL", "return redis.call('set', KEYS[1], ARGV[1])", "1", "k", "v"},
 		{"EVAL", "return redis.pcall('lpush', KEYS[1], 'x').err", "1", "k"},
 		{"EVAL", "error('x')", "0"},
+		{"EVAL", "local k = KEYS k[1] = 'x' ARGV[2] = 'y' return {KEYS[1], ARGV[2]}", "1", "k"},
+		{"EVAL", "local function f() return KEYS[2] end return {f(), KEYS[1], (ARGV or KEYS)[1], KEYS.n or 'no'}", "2", "k", "l", "v"},
 		{"EVAL", "return string.find('abc', 'b(.)')", "0"},
 	}
 	look := [][]string{
 		{"EVAL", "return {KEYS[1] or 'no', KEYS[2] or 'no', ARGV[1] or 'no', ARGV[2] or 'no', ARGV[3] or 'no', #KEYS, #ARGV}", "0"},
 		{"EVAL", "return ARGV[1] or 'no'", "1", "k"},
+		{"EVAL", "return {KEYS[1], (function() return KEYS[1] end)(), ARGV[-1] or 'no', (ARGV[1] and KEYS or ARGV)[1]}", "1", "key", "v"},
 		{"EVAL", "return KEYS[2] or 'no'", "1", "k"},
 		{"EVAL", "return {#KEYS, #ARGV, KEYS.n or 'no'}", "1", "k", "w"},
 		{"EVAL", "return cjson.encode({{{{1}}}})", "0"},

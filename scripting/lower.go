@@ -175,7 +175,9 @@ func (lo *lowering) stmt(s ast.Stmt) ast.Stmt {
 		lo.stmts(s.Stmts)
 		s.Stmts = steady(s.Stmts, s.Line())
 	case *ast.ReturnStmt:
+		noted := len(lo.commands)
 		lo.exprs(s.Exprs)
+		lo.returned(s.Exprs, lo.commands[noted:])
 	}
 	return s
 }

@@ -67,6 +67,19 @@ type commandCall struct {
 	raises bool
 }
 
+// returned makes the call of a command that is all that a statement returns an ordinary
+// call: it has one value, and the machine would take away the frame of its caller.
+func (lo *lowering) returned(exprs []ast.Expr, noted []commandCall) {
+	if len(exprs) != 1 {
+		return
+	}
+	for _, c := range noted {
+		if exprs[0] == c.call {
+			c.call.AdjustRet = true
+		}
+	}
+}
+
 // plan gives the calls that were noted their functions. The arguments are lowered.
 func (lo *lowering) plan() {
 	for _, c := range lo.commands {
@@ -150,6 +163,18 @@ func commandSite(words []commandWord, raises bool) lua.LGFunction {
 func (a *argBuffer) planned(L *lua.LState, inv *Invocation, words []commandWord) (argv [][]byte, problem string) {
 	a.begin()
 	arg := 1
+	if len(words) > 1 && cap(a.argv) > 1 && words[1].from == wordKey && words[0].from == wordLiteral { // what lock scripts call
+		if words[1].at >= len(inv.Keys) {
+			return nil, wrongArguments
+		}
+		name, key := words[0].text, inv.Keys[words[1].at]
+		a.argv = a.argv[:2]
+		a.argv[0], a.argv[1] = name, key
+		a.size = len(name) + len(key)
+		if words = words[2:]; len(words) == 0 {
+			return a.argv, ""
+		}
+	}
 	for i := range words {
 		ok := true
 		switch w := &words[i]; w.from {
@@ -179,6 +204,32 @@ func (a *argBuffer) planned(L *lua.LState, inv *Invocation, words []commandWord)
 		return nil, noArguments
 	}
 	return a.argv, ""
+}
+
+// ownUpvalues are KEYS and ARGV.
+const ownUpvalues = 2
+
+// ownWords has the main chunk find KEYS and ARGV as its upvalues, where it indexes
+// them, rather than by their names in the table of globals, which takes three times as
+// long. The tables are the state's: those of a script that could keep or change them
+// are its own, and one that stores globals may not reach for others.
+func (s *Script) ownWords() {
+	p := s.proto
+	if s.library || s.argsEscape || s.globals.stores || p.NumUpvalues != 0 {
+		return
+	}
+	for pc, code := range p.Code[:len(p.Code)-1] {
+		i, next := instr(code), instr(p.Code[pc+1])
+		if i.op() != lua.OP_GETGLOBAL || next.op() != lua.OP_GETTABLE && next.op() != lua.OP_GETTABLEKS || next.b() != i.a() {
+			continue
+		}
+		for at, name := range [...]lua.LString{"KEYS", "ARGV"} {
+			if p.Constants[i.bx()] == name {
+				p.Code[pc] = uint32(lua.OP_GETUPVAL<<26 | i.a()<<18 | at)
+				p.NumUpvalues = ownUpvalues
+			}
+		}
+	}
 }
 
 // globalUse is what a script's code does with the globals.

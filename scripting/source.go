@@ -137,6 +137,7 @@ func (e *Engine) compileVM(s *Script, tree chunkTree) (err error) {
 	if err == nil {
 		s.globals.look(s.proto)
 		s.straight = straight(s.proto)
+		s.ownWords()
 	}
 	return err
 }

@@ -45,6 +45,7 @@ type state struct {
 	kept   instances
 
 	keys, argv *lua.LTable
+	words      [ownUpvalues]*lua.Upvalue // the same, for main chunks (see ownWords)
 	// ownArgs says that the last script had KEYS and ARGV of its own rather than
 	// the state's, which only scripts see that cannot keep or change them.
 	ownArgs bool
@@ -128,6 +129,10 @@ func newState(e *Engine, frames int) *state {
 	st.keys, st.argv = L.NewTable(), L.NewTable()
 	st.globals.RawSetString("KEYS", st.keys)
 	st.globals.RawSetString("ARGV", st.argv)
+	for i, t := range []*lua.LTable{st.keys, st.argv} {
+		st.words[i] = &lua.Upvalue{}
+		st.words[i].SetValue(t)
+	}
 	st.entry = L.NewFunctionFromProto(e.entry)
 	st.pause = L.NewFunction(func(*lua.LState) int { return -1 })
 	st.count = L.NewFunction(counted)
