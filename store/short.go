@@ -26,12 +26,6 @@ func (tx *Tx) shorten() {
 // nor run for long.
 func (tx *Tx) Short() bool { return tx.mode == short }
 
-// Latched tells whether the transaction runs under latches, that of the key among
-// them, and goes on: Reach of the key would do nothing.
-func (tx *Tx) Latched(db int, name []byte) bool {
-	return tx.mode == short && !tx.clash && (tx.sole(db, name) != nil || tx.find(tx.physical(db), tx.s.hash(name), name) != nil)
-}
-
 // Allowance is how many ns may still be spent in a short transaction, 0 or less
 // when it must be promoted.
 func (tx *Tx) Allowance() int64 { return tx.allowance }

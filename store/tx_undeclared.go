@@ -9,6 +9,11 @@ import (
 // transaction. Everything must be rolled back and run again; Again does so.
 var ErrConflict = errors.New("store: undeclared key is held by another transaction")
 
+// Reached tells whether the transaction has the key and goes on: Reach would do nothing.
+func (tx *Tx) Reached(db int, name []byte) bool {
+	return !tx.clash && (tx.sole(db, name) != nil || tx.find(tx.physical(db), tx.s.hash(name), name) != nil)
+}
+
 // Reach makes a key usable that was not acquired in the beginning. A locked
 // transaction tries to lock the key in place; a short one is promoted. ErrConflict
 // means that the whole transaction must be undone and run again (see Again): every

@@ -40,9 +40,8 @@ func (s *Spec) isPlain() bool {
 	return k.Begin == 1 && (k.Last == 0 || k.Last == -1) && !k.Count && k.Keyword == "" && k.Flags&KeyNotKey == 0
 }
 
-// passes tells, in few steps, that admit would let a plain command pass and do
-// nothing: the short transaction of a script holds its key, and nobody has anything
-// against it.
+// passes tells, in few steps, that admit would let a plain command of a script pass
+// and do nothing: the transaction has its key, and nobody has anything against it.
 func (e *Engine) passes(c *Call) bool {
 	spec, s := c.Spec, c.S
 	if !spec.plain || !spec.single && len(c.Args) != 2 || c.From != FromScript || s.Guard != nil || e.Owns != nil {
@@ -52,7 +51,7 @@ func (e *Engine) passes(c *Call) bool {
 		return false
 	}
 	limit := e.MaxWeight.Load()
-	return c.Tx.Latched(s.DB, c.Args[1]) && (limit <= 0 || c.Tx.Weight() <= limit)
+	return c.Tx.Reached(s.DB, c.Args[1]) && (limit <= 0 || c.Tx.Weight() <= limit)
 }
 
 // admit tells whether a command may run in the transaction that it is in. Otherwise
