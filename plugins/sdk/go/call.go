@@ -145,6 +145,7 @@ func read(dst []byte, from func(buf unsafe.Pointer, size uint32) int32) (b []byt
 	room := dst[len(dst):cap(dst)]
 	n := from(start(room), uint32(len(room)))
 	if n > int32(len(room)) {
+		makeRoom(int(n))
 		grown := make([]byte, len(dst), len(dst)+int(n))
 		copy(grown, dst)
 		dst = grown

@@ -26,6 +26,8 @@ func guestArena(size int32) unsafe.Pointer {
 	if size < 0 {
 		return nil
 	}
+	arena = nil // it may go before the other comes
+	makeRoom(int(size))
 	arena = make([]uint64, (int(size)+7)/8+1) // an empty argument at its end begins within
 	return unsafe.Pointer(unsafe.SliceData(arena))
 }
