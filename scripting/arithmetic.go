@@ -46,6 +46,16 @@ func arithmeticSite(fn func(a, b float64) float64, event string, left, right ope
 	}
 }
 
+// swapped is fn with its two arguments in the other order.
+func swapped(fn lua.LGFunction) lua.LGFunction {
+	return func(L *lua.LState) int {
+		b, a := L.Get(1), L.Get(2)
+		L.Replace(1, a)
+		L.Replace(2, b)
+		return fn(L)
+	}
+}
+
 // slowArithmetic computes with strings that read as numbers, and by metamethods.
 func slowArithmetic(L *lua.LState, fn func(a, b float64) float64, event string, a, b lua.LValue) (lua.LValue, bool) {
 	if x, ok := toNumber(a); ok {

@@ -255,8 +255,7 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 			args := []ast.Expr{lo.object(t.Object), lo.expr(val)}
 			return at(&ast.FuncCallStmt{Expr: lo.call(line, site{"append", op, operand{}}, appendSite(op), args...)}, line, s.LastLine())
 		}
-		args := []ast.Expr{lo.object(t.Object), lo.expr(t.Key), lo.expr(val)}
-		return at(&ast.FuncCallStmt{Expr: lo.call(line, site{"store", op, operand{}}, storeSite(op), args...)}, line, s.LastLine())
+		return at(&ast.FuncCallStmt{Expr: lo.store(line, op, t, val)}, line, s.LastLine())
 	}
 	// a, t[i], u.v = x, y, z becomes a = assign(t, i, u, "v", x, y, z): the
 	// host function stores the fields and returns what the names get.
@@ -279,6 +278,29 @@ func (lo *lowering) assign(s *ast.AssignStmt) ast.Stmt {
 		return at(&ast.FuncCallStmt{Expr: call}, line, s.LastLine())
 	}
 	return at(&ast.AssignStmt{Lhs: names, Rhs: []ast.Expr{call}}, line, s.LastLine())
+}
+
+// store is t[k] = v. Of t and k a local variable comes behind v, which may assign it:
+// Lua reads it when it stores.
+func (lo *lowering) store(line int, op operand, t *ast.AttrGetExpr, val ast.Expr) ast.Expr {
+	lateO, lateK := !quiet(val) && lo.isLocal(t.Object), !quiet(val) && lo.isLocal(t.Key)
+	object, key := lo.object(t.Object), lo.expr(t.Key)
+	s := site{"store", op, operand{}}
+	fn, args := storeSite(op), []ast.Expr{object, key, lo.expr(val)}
+	switch value := args[2]; {
+	case lateO && lateK:
+		s.what, fn, args = "store v t k", storeLate(op, 2, 3, 1), []ast.Expr{value, object, key}
+	case lateO:
+		s.what, fn, args = "store k v t", storeLate(op, 3, 1, 2), []ast.Expr{key, value, object}
+	case lateK:
+		s.what, fn, args = "store t v k", storeLate(op, 1, 3, 2), []ast.Expr{object, value, key}
+	}
+	return lo.call(line, s, fn, args...)
+}
+
+func (lo *lowering) isLocal(e ast.Expr) bool {
+	x, ok := e.(*ast.IdentExpr)
+	return ok && lo.kinds[x] == varLocal
 }
 
 func isField(e ast.Expr) bool {
@@ -526,6 +548,10 @@ func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
 	}
 	single(x.Lhs)
 	single(x.Rhs)
+	if lo.isLocal(x.Lhs) && !quiet(x.Rhs) { // read behind what may assign it
+		rhs := lo.expr(x.Rhs)
+		return lo.value(x.Line(), site{event + " late", a, b}, swapped(arithmeticSite(fn, event, a, b)), rhs, lo.expr(x.Lhs))
+	}
 	return lo.value(x.Line(), site{event, a, b}, arithmeticSite(fn, event, a, b), lo.expr(x.Lhs), lo.expr(x.Rhs))
 }
 

@@ -164,6 +164,14 @@ func storeSite(op operand) lua.LGFunction {
 	}
 }
 
+// storeLate is storeSite with its arguments in another order: these are their places.
+func storeLate(op operand, object, key, value int) lua.LGFunction {
+	return func(L *lua.LState) int {
+		setIndex(L, op, L.Get(object), L.Get(key), L.Get(value))
+		return 0
+	}
+}
+
 // appendSite is the function for one place of t[#t+1] = v, with a v whose
 // evaluation cannot change t.
 func appendSite(op operand) lua.LGFunction {

@@ -1,6 +1,8 @@
 package closure
 
 import (
+	"slices"
+
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/latchkey-proxy/latchkey/scripting/value"
@@ -289,10 +291,20 @@ func (c *compiler) appends(x *ast.AttrGetExpr) (slot int, ok bool) {
 
 // target is one left side of a multiple assignment.
 type target struct {
-	set  func(f *frame, val Value) // of a name; nil for a field
-	o, k expr
-	name operand
-	line int
+	set          func(f *frame, val Value) // of a name; nil for a field
+	o, k         expr
+	lateO, lateK bool // read when the field is stored
+	name         operand
+	line         int
+}
+
+// lateTarget is late for a table or key on the left side of an assignment: not if what
+// follows there assigns the variable, as Lua then keeps its value.
+func (c *compiler) lateTarget(e ast.Expr, rest []ast.Expr) bool {
+	return c.late(e) && !slices.ContainsFunc(rest, func(other ast.Expr) bool {
+		x, ok := other.(*ast.IdentExpr)
+		return ok && c.names[x] == c.names[e.(*ast.IdentExpr)]
+	})
 }
 
 // assignMany evaluates tables and keys, then the values, and stores from the
@@ -310,7 +322,11 @@ func (c *compiler) assignMany(s *ast.AssignStmt) stmt {
 				targets[i].set = func(f *frame, _ Value) { f.m.throw(line, readOnlyTable) }
 			}
 		case *ast.AttrGetExpr:
-			targets[i] = target{o: c.expr(x.Object), k: c.expr(x.Key), name: c.operand(x.Object), line: line}
+			rest := s.Lhs[i+1:]
+			targets[i] = target{
+				o: c.expr(x.Object), k: c.expr(x.Key), name: c.operand(x.Object), line: line,
+				lateO: c.lateTarget(x.Object, rest), lateK: c.lateTarget(x.Key, rest),
+			}
 			fields++
 		}
 	}
@@ -336,7 +352,14 @@ func (c *compiler) assignMany(s *ast.AssignStmt) stmt {
 				t.set(f, v)
 				continue
 			}
-			m.setIndex(t.line, t.name, m.stack[field], m.stack[field+1], v)
+			ov, kv := m.stack[field], m.stack[field+1]
+			if t.lateO {
+				ov = t.o(f)
+			}
+			if t.lateK {
+				kv = t.k(f)
+			}
+			m.setIndex(t.line, t.name, ov, kv, v)
 			field -= 2
 		}
 		m.stack = m.stack[:base]
