@@ -131,7 +131,7 @@ func (st *state) toValue(L *lua.LState, v lua.LValue) value.Value {
 	}
 }
 
-// plain converts what is no table. Functions and threads are only told apart from data.
+// plain converts what is no table. Of functions and threads only the kind counts.
 func (st *state) plain(v lua.LValue) value.Value {
 	switch v := v.(type) {
 	case lua.LString:
@@ -145,7 +145,7 @@ func (st *state) plain(v lua.LValue) value.Value {
 	case *lua.LFunction:
 		return value.Func(unsafe.Pointer(v))
 	case *lua.LState:
-		return value.Func(unsafe.Pointer(v))
+		return value.Thread(unsafe.Pointer(v))
 	}
 	return value.Nil
 }

@@ -339,9 +339,7 @@ func basePCall(L *lua.LState) int {
 
 func pushOutcome(L *lua.LState, results []lua.LValue, err *lua.ApiError) int {
 	if err != nil {
-		L.Push(lua.LFalse)
-		L.Push(errorText(err.Object))
-		return 2
+		return pushFailure(L, err.Object)
 	}
 	L.Push(lua.LTrue)
 	for _, v := range results {
@@ -350,14 +348,24 @@ func pushOutcome(L *lua.LState, results []lua.LValue, err *lua.ApiError) int {
 	return len(results) + 1
 }
 
-// errorText turns an error table of redis.call into its text.
-func errorText(v lua.LValue) lua.LValue {
-	if t, ok := v.(*lua.LTable); ok {
-		if text := t.RawGetString("err"); text.Type() == lua.LTString || text.Type() == lua.LTNumber {
-			return text
-		}
+// pushFailure leaves what Redis's pcall makes of an error: of a table with a text
+// under err, such as redis.call's, that text; behind any other table stands what it
+// has there.
+func pushFailure(L *lua.LState, v lua.LValue) int {
+	L.Push(lua.LFalse)
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		L.Push(v)
+		return 2
 	}
-	return v
+	text := L.GetField(t, "err")
+	if text.Type() == lua.LTString || text.Type() == lua.LTNumber {
+		L.Push(text)
+		return 2
+	}
+	L.Push(v)
+	L.Push(text)
+	return 3
 }
 
 func baseXPCall(L *lua.LState) int {
@@ -395,8 +403,8 @@ func baseLoadString(L *lua.LState) int {
 }
 
 func baseLoad(L *lua.LState) int {
-	fn := checkFunction(L, 1)
 	name := optString(L, 2, "=(load)")
+	fn := checkFunction(L, 1)
 	var b strings.Builder
 	for {
 		results, failed := runOf(L).state.protect(L, fn, nil)

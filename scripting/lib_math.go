@@ -17,7 +17,8 @@ func mathFunctions() map[string]lua.LGFunction {
 	all := map[string]lua.LGFunction{
 		"frexp": mathFrexp,
 		"ldexp": func(L *lua.LState) int {
-			L.Push(number(math.Ldexp(checkNumber(L, 1), checkInt(L, 2))))
+			e := checkInt(L, 2) // looked at first, as by C's compiler
+			L.Push(number(math.Ldexp(checkNumber(L, 1), e)))
 			return 1
 		},
 		"max":        mathMax,
@@ -34,7 +35,8 @@ func mathFunctions() map[string]lua.LGFunction {
 	}
 	for name, f := range arith.Binary {
 		all[name] = func(L *lua.LState) int {
-			L.Push(number(f(checkNumber(L, 1), checkNumber(L, 2))))
+			y := checkNumber(L, 2)
+			L.Push(number(f(checkNumber(L, 1), y)))
 			return 1
 		}
 	}

@@ -104,13 +104,14 @@ func tabSetn(L *lua.LState) int {
 
 func tabInsert(L *lua.LState) int {
 	t := checkTable(L, 1)
-	writable(L, t)
 	e := t.Len() + 1
 	switch L.GetTop() {
 	case 2:
+		writable(L, t)
 		rawStore(L, t, lua.LNumber(e), L.Get(2))
 	case 3:
 		pos := checkInt(L, 2)
+		writable(L, t)
 		v := L.Get(3)
 		if pos > e {
 			rawStore(L, t, lua.LNumber(pos), v)
@@ -138,12 +139,12 @@ func tabInsert(L *lua.LState) int {
 
 func tabRemove(L *lua.LState) int {
 	t := checkTable(L, 1)
-	writable(L, t)
 	e := t.Len()
 	pos := optInt(L, 2, e)
 	if pos < 1 || pos > e {
 		return 0
 	}
+	writable(L, t)
 	v := t.RawGetInt(pos)
 	if pos == e {
 		rawStore(L, t, lua.LNumber(e), lua.LNil)
@@ -162,6 +163,9 @@ func tabSort(L *lua.LState) int {
 	n := t.Len()
 	if L.Get(2) != lua.LNil {
 		checkFunction(L, 2)
+	}
+	if n < 2 { // a read-only table, too
+		return 0
 	}
 	writable(L, t)
 	s := &sorter{L: L, run: runOf(L), t: t, fn: L.Get(2)}

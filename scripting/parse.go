@@ -457,11 +457,14 @@ func (p *parser) funcStat(line int) ast.Stmt {
 }
 
 func (p *parser) localStat(line int) ast.Stmt {
-	s := &ast.LocalAssignStmt{Names: []string{p.name()}, Exprs: []ast.Expr{}}
-	for p.accept(',') {
+	s := &ast.LocalAssignStmt{Exprs: []ast.Expr{}}
+	for {
 		s.Names = append(s.Names, p.name())
-		if len(s.Names) > maxLocals {
+		if len(p.fs.locals)+len(s.Names) > maxLocals {
 			p.limit("local variables", maxLocals)
+		}
+		if !p.accept(',') {
+			break
 		}
 	}
 	if p.accept('=') {
@@ -492,10 +495,10 @@ func (p *parser) exprStat(line int) ast.Stmt {
 		if !p.accept(',') {
 			break
 		}
-		if len(s.Lhs) >= maxSyntaxLevels {
-			p.limit("variables in assignment", maxSyntaxLevels)
-		}
 		e, kind = p.suffixed()
+		if most := maxSyntaxLevels - p.levels; len(s.Lhs) > most { // C calls itself for each
+			p.limit("variables in assignment", most)
+		}
 		s.Lhs = append(s.Lhs, e)
 	}
 	p.expect('=')

@@ -32,13 +32,13 @@ func Power(a, b float64) float64 {
 	return v
 }
 
-// Modf cuts x into its whole part and the rest.
+// Modf cuts x into its whole part and the rest, both with the sign of x.
 func Modf(x float64) (whole, frac float64) {
 	whole = math.Trunc(x)
-	if math.IsInf(x, 0) {
-		return whole, 0
+	if !math.IsInf(x, 0) {
+		frac = x - whole
 	}
-	return whole, x - whole
+	return whole, math.Copysign(frac, x)
 }
 
 // Random is the generator of math.random. Redis replaces the C library's by

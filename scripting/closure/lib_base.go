@@ -292,7 +292,7 @@ func (m *Machine) deep() {
 
 func (m *Machine) outcome(res []Value, e *raised) []Value {
 	if e != nil {
-		return m.ret2(value.False, errorText(e.v))
+		return m.failed(e.v)
 	}
 	m.rets = append(m.rets, value.Nil) // may be what res is a part of
 	if n := len(res) + 1; len(m.rets) < n {
@@ -305,14 +305,18 @@ func (m *Machine) outcome(res []Value, e *raised) []Value {
 	return m.rets
 }
 
-// errorText turns an error table of redis.call into its text.
-func errorText(v Value) Value {
-	if v.IsTable() {
-		if s := v.AsTable().GetStr("err"); s.IsString() || s.IsNumber() {
-			return s
-		}
+// failed is what Redis's pcall makes of an error: of a table with a text under err,
+// such as redis.call's, that text; behind any other table stands what it has there.
+func (m *Machine) failed(v Value) []Value {
+	if !v.IsTable() {
+		return m.ret2(value.False, v)
 	}
-	return v
+	text := m.index(0, operand{}, v, value.String("err"))
+	if text.IsString() || text.IsNumber() {
+		return m.ret2(value.False, text)
+	}
+	m.rets = append(m.rets[:0], value.False, v, text)
+	return m.rets
 }
 
 func baseXPCall(m *Machine, args []Value) []Value {

@@ -21,8 +21,8 @@ func mathLibrary() map[string]Native {
 	}
 	for name, f := range arith.Binary {
 		all[name] = func(m *Machine, args []Value) []Value {
-			x := m.checkNumber(args, 1)
-			return m.ret1(value.Number(f(x, m.checkNumber(args, 2))))
+			y := m.checkNumber(args, 2) // looked at first, as by C's compiler
+			return m.ret1(value.Number(f(m.checkNumber(args, 1), y)))
 		}
 	}
 	return all
@@ -34,8 +34,8 @@ func mathFrexp(m *Machine, args []Value) []Value {
 }
 
 func mathLdexp(m *Machine, args []Value) []Value {
-	x := m.checkNumber(args, 1)
-	return m.ret1(value.Number(math.Ldexp(x, m.checkInt(args, 2))))
+	e := m.checkInt(args, 2)
+	return m.ret1(value.Number(math.Ldexp(m.checkNumber(args, 1), e)))
 }
 
 func mathModf(m *Machine, args []Value) []Value {

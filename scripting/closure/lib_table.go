@@ -146,9 +146,12 @@ func tabSort(m *Machine, args []Value) []Value {
 	if !fn.IsNil() {
 		m.checkFunction(args, 2)
 	}
+	if n < 2 { // a read-only table, too
+		return nil
+	}
 	m.writable(t)
 	s := &sorter{m: m, t: t, fn: fn, plain: plainFunction(fn)}
-	if s.plain == nil || n < 2 {
+	if s.plain == nil {
 		s.sort(1, n)
 		return nil
 	}

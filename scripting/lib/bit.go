@@ -51,7 +51,7 @@ func bitFold(f func(x, y uint32) uint32) Func {
 			return err
 		}
 		c.pay(len(c.Args) >> 3)
-		for i := 2; i <= len(c.Args); i++ {
+		for i := len(c.Args); i > 1; i-- { // as LuaBitOp: the last that is wrong is told
 			y, err := c.bits(i)
 			if err != nil {
 				return err

@@ -8,7 +8,8 @@ import (
 // Kind says what a value is.
 type Kind uint8
 
-// The kinds. Light is light userdata, of which cjson.null is one.
+// The kinds. Light is light userdata, of which cjson.null is one. Threads are the
+// virtual machine's alone.
 const (
 	KindNil Kind = iota
 	KindBool
@@ -17,13 +18,14 @@ const (
 	KindTable
 	KindFunction
 	KindLight
+	KindThread
 	// KindCell is a variable that closures share; no script sees it.
 	KindCell
 )
 
 // String is the kind's name as Lua's type says it.
 func (k Kind) String() string {
-	return [...]string{"nil", "boolean", "number", "string", "table", "function", "userdata", "cell"}[k]
+	return [...]string{"nil", "boolean", "number", "string", "table", "function", "userdata", "thread", "cell"}[k]
 }
 
 // Value is one Lua value. The zero Value is nil. Values must not be compared
@@ -99,6 +101,9 @@ func Light(name uint64) Value { return Value{nil, uint64(KindLight)<<kindShift |
 
 // Func makes a function out of p, which is an engine's own; p is not nil.
 func Func(p unsafe.Pointer) Value { return Value{p, uint64(KindFunction) << kindShift} }
+
+// Thread makes a coroutine out of p, which is an engine's own; p is not nil.
+func Thread(p unsafe.Pointer) Value { return Value{p, uint64(KindThread) << kindShift} }
 
 // Cell makes the holder of a shared variable out of p, which is an engine's own.
 func Cell(p unsafe.Pointer) Value { return Value{p, uint64(KindCell) << kindShift} }
