@@ -91,6 +91,7 @@ type parser struct {
 	work       int
 	kinds      map[*ast.IdentExpr]varKind
 	consts     map[*ast.FunctionExpr]int
+	closed     ast.Expr // the last expression in parentheses
 }
 
 func (p *parser) next() {
@@ -101,6 +102,18 @@ func (p *parser) next() {
 		p.tok = p.lex.next()
 	}
 	p.line = p.lex.line
+}
+
+// discharge says that a variable or field is read now, after the token behind it was
+// taken: to Lua it stands on the line of that, but for one that parentheses closed.
+func (p *parser) discharge(e ast.Expr) {
+	if e == p.closed {
+		return
+	}
+	switch e.(type) {
+	case *ast.IdentExpr, *ast.AttrGetExpr:
+		e.SetLine(p.lastLine)
+	}
 }
 
 func (p *parser) fail(msg string) {
@@ -400,8 +413,9 @@ func (p *parser) forStat(line int) (s ast.Stmt) {
 			if p.accept(',') {
 				f.Step = p.expr()
 			}
+			do := p.line // where the loop begins, and says what is wrong with its bounds
 			f.Stmts = p.forBody(line, []string{name})
-			s = at(f, line, p.lastLine)
+			s = at(f, do, p.lastLine)
 		case ',', tkIn:
 			names := []string{name}
 			for p.accept(',') {
@@ -503,12 +517,16 @@ func (p *parser) exprStat(line int) ast.Stmt {
 	}
 	p.expect('=')
 	s.Rhs = p.exprList()
+	for _, e := range s.Lhs { // they are stored to at the end
+		e.SetLine(p.lastLine)
+	}
 	return at(s, line, p.lastLine)
 }
 
 func (p *parser) exprList() []ast.Expr {
 	list := []ast.Expr{p.expr()}
 	for p.accept(',') {
+		p.discharge(list[len(list)-1])
 		list = append(list, p.expr())
 	}
 	return list
@@ -572,6 +590,8 @@ func (p *parser) suffixed() (ast.Expr, exprKind) {
 		p.next()
 		e = p.expr()
 		p.match(')', '(', line)
+		p.discharge(e)
+		p.closed = e
 		single(e) // parentheses cut a list of values to one
 	default:
 		p.fail("unexpected symbol")
@@ -582,15 +602,16 @@ func (p *parser) suffixed() (ast.Expr, exprKind) {
 		case '.':
 			p.next()
 			key := p.str(p.name(), line)
-			e, kind = at(&ast.AttrGetExpr{Object: e, Key: key}, line, line), exprVar
+			e, kind = at(&ast.AttrGetExpr{Object: e, Key: key}, p.lastLine, p.lastLine), exprVar
 		case '[':
 			p.next()
 			key := p.expr()
 			p.expect(']')
-			e, kind = at(&ast.AttrGetExpr{Object: e, Key: key}, line, line), exprVar
+			e, kind = at(&ast.AttrGetExpr{Object: e, Key: key}, p.lastLine, p.lastLine), exprVar
 		case ':':
 			p.next()
 			method := p.name()
+			p.discharge(e)
 			p.constant(method)
 			line = p.line
 			e, kind = at(&ast.FuncCallExpr{Receiver: e, Method: method, Args: p.args()}, line, line), exprCall
@@ -619,6 +640,7 @@ func (p *parser) args() []ast.Expr {
 		}
 		list := p.exprList()
 		p.match(')', '(', line)
+		p.discharge(list[len(list)-1])
 		return list
 	case '{':
 		return []ast.Expr{p.table()}
@@ -658,12 +680,21 @@ func (p *parser) table() ast.Expr {
 		default:
 			f.Value = p.expr()
 		}
+		if f.Key != nil {
+			f.Key.SetLastLine(p.lastLine) // where it is stored
+		}
 		t.Fields = append(t.Fields, f)
 		if !p.accept(',') && !p.accept(';') {
 			break
 		}
+		if f.Key == nil && p.tok.kind != '}' {
+			p.discharge(f.Value)
+		}
 	}
 	p.match('}', '{', line)
+	if n := len(t.Fields); n > 0 && t.Fields[n-1].Key == nil {
+		p.discharge(t.Fields[n-1].Value)
+	}
 	return at(t, line, p.lastLine)
 }
 
@@ -755,6 +786,7 @@ func (p *parser) subexpr(limit int) ast.Expr {
 		}
 		p.chain(n)
 		p.next()
+		p.discharge(e)
 		rhs := p.subexpr(right)
 		e = at(binary(op, e, rhs), p.lastLine, p.lastLine)
 	}

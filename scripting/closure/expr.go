@@ -362,22 +362,22 @@ func (m *Machine) failText(line int, msg string) {
 func (c *compiler) table(x *ast.TableExpr) expr {
 	type item struct {
 		key, val expr
+		line     int
 	}
 	const flush = 50 // elements that Lua stores at once
 	var items []item
 	var last list
-	line := x.Line()
 	narr, nhash := 0, 0
 	for i, f := range x.Fields {
 		switch {
 		case f.Key != nil:
 			nhash++
-			items = append(items, item{c.expr(f.Key), c.expr(f.Value)})
+			items = append(items, item{c.expr(f.Key), c.expr(f.Value), f.Key.LastLine()})
 		case i == len(x.Fields)-1 && several(f.Value):
 			last = c.list(f.Value)
 		default:
 			narr++
-			items = append(items, item{nil, c.expr(f.Value)})
+			items = append(items, item{nil, c.expr(f.Value), 0})
 		}
 	}
 	c.cost += len(items)
@@ -397,7 +397,7 @@ func (c *compiler) table(x *ast.TableExpr) expr {
 			}
 			if it.key != nil {
 				k := it.key(f)
-				m.store(line, t, k, it.val(f))
+				m.store(it.line, t, k, it.val(f))
 				continue
 			}
 			v := it.val(f)
