@@ -503,10 +503,13 @@ func (st *state) failure(p any) error {
 // trailer names the script and the place, after the text of an uncaught error.
 func (st *state) trailer() string {
 	r := &st.run
-	if r.source == "" || r.unnamed {
+	if r.unnamed {
 		return ""
 	}
-	source := "@" + r.source
+	source := ""
+	if r.source != "" {
+		source = "@" + r.source
+	}
 	if name, ok := r.chunks[r.source]; ok {
 		source = name
 	}

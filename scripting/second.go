@@ -291,8 +291,8 @@ func (w *worker) failed(inv *Invocation, err error, trailer string) error {
 
 // place names a script or function and a line of it, after the text of an error.
 func place(name, source string, line int) string {
-	if source == "" {
-		return ""
+	if source == "" { // the account ended it between two places that are noted
+		return " script: " + name + "."
 	}
 	return " script: " + name + ", on " + source + ":" + strconv.Itoa(line) + "."
 }

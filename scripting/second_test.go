@@ -188,7 +188,7 @@ func TestManyKeys(t *testing.T) {
 		want string
 	}{
 		{&Invocation{}, ":100000\r\n"},
-		{&Invocation{Limits: Limits{Memory: 1 << 20}}, "-ERR Script exceeded its memory limit\r\n"},
+		{&Invocation{Limits: Limits{Memory: 1 << 20}}, "-ERR Script exceeded its memory limit script: " + s.SHA.String() + ".\r\n"},
 		{&Invocation{Short: 1000, Promote: func() error { return promoted }}, "-" + promoted.Error() + "\r\n"},
 	} {
 		tc.inv.Keys, tc.inv.Caller = keys, newFakeStore()
