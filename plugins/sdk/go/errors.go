@@ -40,14 +40,19 @@ func (c Code) Error() string {
 	return "the host answered an error that this SDK does not know"
 }
 
-// failed is the error of a host function's result, nil if it is none. It is
-// inlined, and what is rare is not.
+// failed is the error of a host function's result, nil if it is none. It has no branch
+// and no call: for WebAssembly Go compiles a branch that is taken, and what follows a call,
+// to a jump through a table.
 func failed(code int32) error {
-	if code > int32(ErrWrongType) {
-		return nil
-	}
-	return hostError(code)
+	n := int64(ErrWrongType) + 1 - int64(code)
+	n &^= n >> 63 // 0 for what is below
+	over := n - unknown
+	over &^= over >> 63
+	return failures[(n-over)&int64(len(failures)-1)]
 }
 
-//go:noinline
-func hostError(code int32) error { return Code(code) }
+// failures are nil, the errors of the codes from ErrWrongType down, and one for all that
+// this SDK does not know. As many as a power of two need no look at the index.
+var failures = [16]error{nil, ErrWrongType, ErrDenied, ErrOOM, ErrInvalid, ErrNotInt, ErrLimit, ErrContext, unknown: ErrContext - 1}
+
+const unknown = 8

@@ -45,15 +45,33 @@ func (c *Call) Set(key, value []byte, o SetOptions) (done bool, err error) {
 	return code == 1, failed(code)
 }
 
+// onKey and onKeyAndValue call a host function. The methods that use them are inlined, so
+// that a short command has one frame less on its way to the host: for WebAssembly Go
+// compiles a frame to some 250 instructions of the processor. To the compiler a call by
+// name is too dear for that, one of a parameter is not; and what is passed must be inlined
+// itself, or it would be called through a table.
+func onKey(host func(key []byte) int32, key []byte) int32 { return host(key) }
+
+func onKeyAndValue(host func(key, value []byte) int32, key, value []byte) int32 {
+	return host(key, value)
+}
+
+func del(key []byte) int32    { return hostDel(start(key), uint32(len(key))) }
+func exists(key []byte) int32 { return hostExists(start(key), uint32(len(key))) }
+func typeOf(key []byte) int32 { return hostType(start(key), uint32(len(key))) }
+func cad(key, value []byte) int32 {
+	return hostCAD(start(key), uint32(len(key)), start(value), uint32(len(value)))
+}
+
 // Del deletes a key of any type.
 func (c *Call) Del(key []byte) (existed bool, err error) {
-	code := hostDel(start(key), uint32(len(key)))
+	code := onKey(del, key)
 	return code == 1, failed(code)
 }
 
 // Exists tells whether the key exists.
 func (c *Call) Exists(key []byte) (bool, error) {
-	code := hostExists(start(key), uint32(len(key)))
+	code := onKey(exists, key)
 	return code == 1, failed(code)
 }
 
@@ -75,7 +93,7 @@ const (
 
 // Type is the type of the value at key.
 func (c *Call) Type(key []byte) (Type, error) {
-	code := hostType(start(key), uint32(len(key)))
+	code := onKey(typeOf, key)
 	return Type(code), failed(code)
 }
 
@@ -105,7 +123,7 @@ func (c *Call) CompareAndSet(key, old, value []byte, px int64) (Comparison, erro
 
 // CompareAndDelete deletes the key if the string at it is value.
 func (c *Call) CompareAndDelete(key, value []byte) (Comparison, error) {
-	code := hostCAD(start(key), uint32(len(key)), start(value), uint32(len(value)))
+	code := onKeyAndValue(cad, key, value)
 	return Comparison(code), failed(code)
 }
 

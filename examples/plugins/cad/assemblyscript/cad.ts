@@ -24,6 +24,7 @@ export function lk_command(id: i32, argc: i32, c: Call): i32 {
 }
 
 // Replies a host function's result, unless that is an error.
+@inline
 function answer(c: Call, result: i32): i32 {
   if (result <= Code.Error) return result;
   c.replyInt(result);

@@ -3,6 +3,10 @@ import { ClientField, Code, Type } from "./codes";
 import * as host from "./host";
 import { Reply } from "./reply";
 
+function noArgument(): void {
+  assert(false, "the command has fewer arguments");
+}
+
 /**
  * One call of a command, or of a timer, event or wake-up: its arguments, the keys it reaches, and its reply. It is
  * the frame itself that latchkey has written, and ends when the function that got it returns.
@@ -21,8 +25,9 @@ export class Call {
   db: u32 = 0;
 
   /** The i-th argument, 0 being the name. */
+  @inline
   arg(i: u32): Bytes {
-    assert(i < this.argc, "the command has fewer arguments");
+    if (i >= this.argc) noArgument();
     return changetype<Bytes>(changetype<usize>(this) + offsetof<Call>() + (<usize>i << 3));
   }
 
