@@ -90,8 +90,19 @@ func read(c *latchkey.Call, key []byte) (h header, ok bool, err error) {
 	return h, true, nil
 }
 
+// room is where filters are made. Only its capacity outlives a call, and of a large one not that.
+var room []byte
+
 func create(c *latchkey.Call, key []byte, h header) error {
-	state := make([]byte, headerSize+h.bits/8)
+	size := int(headerSize + h.bits/8)
+	if cap(room) < size {
+		room = make([]byte, size)
+	}
+	state := room[:size]
+	if size > 64<<10 {
+		room = nil
+	}
+	clear(state)
 	h.put(state)
 	_, err := c.SetKeyState(key, state, encoding, latchkey.SetOptions{})
 	return err
