@@ -123,7 +123,9 @@ func (s *server) run(lines []string, n int) {
 }
 
 // A guest's memory grows while it warms up; from then on calls leave it as it is, a
-// million of them when LATCHKEY_MILLION=1 asks for so many.
+// million of them when LATCHKEY_MILLION=1 asks for so many. It is looked at ten times: in the second
+// half it is never larger than it was in the first. An instance may be replaced, and the
+// next is smaller at first.
 func TestFlatMemory(t *testing.T) {
 	million := 100_000 // which shows a leak of a few bytes a call
 	switch {
@@ -137,16 +139,20 @@ func TestFlatMemory(t *testing.T) {
 			t.Run(module, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t, module)
-				s.run(lines, 20_000/len(lines))
-				warm := s.host.List()[0]
-				s.run(lines, million/len(lines))
-				after := s.host.List()[0]
-				if after.MemoryBytes > warm.MemoryBytes || after.Instances != 1 {
-					t.Errorf("%d bytes of linear memory in %d instances after %d calls, %d after %d more",
-						warm.MemoryBytes, warm.Instances, warm.Calls, after.MemoryBytes, after.Calls-warm.Calls)
+				const looks = 10
+				var half [2]int64 // the most bytes in each
+				for i := range looks {
+					s.run(lines, 2*million/looks/len(lines)) // the first half warms up
+					m := &half[i/(looks/2)]
+					*m = max(*m, s.host.List()[0].MemoryBytes)
 				}
-				if after.Traps != 0 || after.Calls-warm.Calls < int64(million)/int64(2*len(lines)) {
-					t.Errorf("%d calls and %d traps", after.Calls-warm.Calls, after.Traps)
+				end := s.host.List()[0]
+				if half[1] > half[0] || end.Instances != 1 {
+					t.Errorf("of %d calls the first half left up to %d bytes of linear memory, the second %d, in %d instances",
+						end.Calls, half[0], half[1], end.Instances)
+				}
+				if end.Traps != 0 || end.Calls < int64(million)/int64(len(lines)) {
+					t.Errorf("%d calls and %d traps", end.Calls, end.Traps)
 				}
 			})
 		}
