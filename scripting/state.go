@@ -262,7 +262,7 @@ func (st *state) position(L *lua.LState, level int) (source string, line int) {
 			continue
 		}
 		if level--; level < 0 {
-			if dbg.CurrentLine > 0 && fn != st.guarded {
+			if dbg.CurrentLine > 0 && fn != st.guarded && fn != st.entry { // nor is what a coroutine begins with
 				return dbg.Source, dbg.CurrentLine
 			}
 			return "", 0
