@@ -468,7 +468,11 @@ func (st *state) failure(p any) error {
 	r := &st.run
 	st.L.SetContext(r)
 	if r.Stop != nil {
-		return stopped(r.Stop, st.trailer())
+		trailer := st.trailer()
+		if trailer == "" && !r.unnamed {
+			trailer = nowhere(r.name())
+		}
+		return stopped(r.Stop, trailer)
 	}
 	api, ok := p.(*lua.ApiError)
 	if !ok {
@@ -503,13 +507,10 @@ func (st *state) failure(p any) error {
 // trailer names the script and the place, after the text of an uncaught error.
 func (st *state) trailer() string {
 	r := &st.run
-	if r.unnamed {
+	if r.source == "" || r.unnamed {
 		return ""
 	}
-	source := ""
-	if r.source != "" {
-		source = "@" + r.source
-	}
+	source := "@" + r.source
 	if name, ok := r.chunks[r.source]; ok {
 		source = name
 	}

@@ -270,7 +270,11 @@ func (w *worker) failure(inv *Invocation, err error) error {
 	if errors.As(err, &e) {
 		source, line = e.Source, e.Line
 	}
-	return w.failed(inv, err, place(w.name(), source, line))
+	trailer := place(w.name(), source, line)
+	if trailer == "" && e == nil {
+		trailer = nowhere(w.name())
+	}
+	return w.failed(inv, err, trailer)
 }
 
 // failed is failure with the words that name the place.
@@ -289,10 +293,14 @@ func (w *worker) failed(inv *Invocation, err error, trailer string) error {
 	return &Failure{Uncaught, e.Text + trailer}
 }
 
+// nowhere names a script or function that its account has ended between two places
+// that are noted.
+func nowhere(name string) string { return " script: " + name + "." }
+
 // place names a script or function and a line of it, after the text of an error.
 func place(name, source string, line int) string {
-	if source == "" { // the account ended it between two places that are noted
-		return " script: " + name + "."
+	if source == "" {
+		return ""
 	}
 	return " script: " + name + ", on " + source + ":" + strconv.Itoa(line) + "."
 }
