@@ -268,7 +268,9 @@ func (w *worker) failure(inv *Invocation, err error) error {
 	source, line := w.machine.Stopped()
 	var e *closure.Error
 	if errors.As(err, &e) {
-		source, line = e.Source, e.Line
+		if source, line = e.Source, e.Line; source == "" {
+			return w.failed(inv, err, "") // of the reply, when the script was over
+		}
 	}
 	trailer := place(w.name(), source, line)
 	if trailer == "" && e == nil {
