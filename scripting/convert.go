@@ -70,8 +70,9 @@ func replyLine(s string) string {
 
 func (a *answerer) value(v lua.LValue, depth int) error {
 	if depth >= a.depth { // where Redis runs out of Lua stack
-		a.out.Error("ERR reached lua stack limit")
-		return nil
+		const tooDeep = "ERR reached lua stack limit"
+		a.out.Error(tooDeep)
+		return a.grow(len(tooDeep))
 	}
 	switch v := v.(type) {
 	case lua.LString:

@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -77,3 +78,26 @@ func TestReplyTooLargeEndsTheScript(t *testing.T) {
 }
 
 var _ command.Reply = (*bounded)(nil)
+
+// What is too deep in a reply pays for the error that stands in its place: a table of
+// itself would otherwise answer far more than its script may take.
+func TestTooDeepPays(t *testing.T) {
+	for engine, vmOnly := range map[string]bool{"vm": true, "closures": false} {
+		e := newEngine(t, Options{VMOnly: vmOnly})
+		s, err := e.Compile([]byte("local t = {} for i = 1, 1000 do t[i] = t end return t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, limits := range map[string]Limits{
+			"instructions": {Instructions: 100_000, TableDepth: 2},
+			"memory":       {Memory: 1 << 20, TableDepth: 2},
+		} {
+			w := &respWriter{}
+			err := e.Run(s, &Invocation{Limits: limits}, w)
+			var f *Failure
+			if !errors.As(err, &f) || f.Kind != Exhausted {
+				t.Errorf("%s: %v with %d bytes of a reply, want it out of %s", engine, err, len(w.b), what)
+			}
+		}
+	}
+}

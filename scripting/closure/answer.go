@@ -34,6 +34,10 @@ type answerer struct {
 	size int
 }
 
+// tooDeep stands for a table that nests deeper than it may, where Redis runs out of
+// Lua stack.
+const tooDeep = "ERR reached lua stack limit"
+
 // grow accounts for the reply, whose elements a table that contains itself
 // multiplies. Each element pays as an instruction does, so that a deadline and a
 // kill reach the reply too.
@@ -53,7 +57,8 @@ func replyLine(s string) string {
 
 func (a *answerer) value(v Value, depth int) {
 	if depth >= a.m.nesting {
-		a.out.Error("ERR reached lua stack limit")
+		a.out.Error(tooDeep)
+		a.grow(len(tooDeep))
 		return
 	}
 	switch v.Kind() {
