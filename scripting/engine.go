@@ -501,6 +501,9 @@ func (st *state) failure(p any) error {
 			text = "ERR " + toStringMeta(st.L, v).String()
 		}
 	}
+	if r.source == "" {
+		return &Failure{Uncaught, text} // it was raised outside of the script
+	}
 	return &Failure{Uncaught, text + st.trailer()}
 }
 
