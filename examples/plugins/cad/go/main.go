@@ -32,7 +32,7 @@ func init() {
 			},
 		},
 		Capabilities: latchkey.Capabilities{Read: []string{""}, Write: []string{""}},
-		Limits:       latchkey.Limits{Fuel: 5_000_000, MemoryPages: 256, Instances: 4},
+		Limits:       latchkey.Limits{Fuel: 100_000_000, MemoryPages: 256, Instances: 4},
 	})
 }
 

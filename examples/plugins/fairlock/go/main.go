@@ -35,7 +35,7 @@ func init() {
 			status,
 		},
 		Capabilities: latchkey.Capabilities{Read: []string{""}, Write: []string{""}, Block: true, Clients: true},
-		Limits:       latchkey.Limits{Fuel: 5_000_000, MemoryPages: 256, Instances: 4},
+		Limits:       latchkey.Limits{Fuel: 100_000_000, MemoryPages: 256, Instances: 4},
 		Closed:       closed,
 	})
 }

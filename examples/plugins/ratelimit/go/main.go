@@ -24,7 +24,7 @@ func init() {
 			Summary: "Limits how often something may happen.", Since: "1.0.0", Group: "ratelimit", Run: throttle,
 		}},
 		Capabilities: latchkey.Capabilities{Read: []string{""}, Write: []string{""}},
-		Limits:       latchkey.Limits{Fuel: 5_000_000, MemoryPages: 256, Instances: 4},
+		Limits:       latchkey.Limits{Fuel: 100_000_000, MemoryPages: 256, Instances: 4},
 	})
 }
 
