@@ -126,8 +126,8 @@ fuzz: ## run every fuzz target for FUZZTIME (5m); PKG=./proxy/resp for one packa
 	done
 
 # Counted, not timed: it tries as much on a slow machine as on a fast one.
-fuzz-short: ## try every fuzz target 2000 times
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2000x
+fuzz-short: ## try every fuzz target 1000 times
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=1000x
 
 bench: ## run the Go benchmarks, compiled as the program is; BENCH=regexp PKG=./store/... for some
 	$(GO) test -pgo=$(CURDIR)/cmd/latchkey/default.pgo -run '^$$' -bench '$(BENCH)' -benchmem $(or $(PKG),./...)
@@ -139,6 +139,7 @@ profile: ## record the profile that the program is built with, cmd/latchkey/defa
 	record store/command 'HotCommands|LockUnlock' 1s commands; \
 	record scripting 'Unlock$$|Command/' 2s scripts; \
 	record plugins Command 1s plugins; \
+	record plugins 'Command$$/other$$/(c|go|rust|assemblyscript)$$' 1500ms guests; \
 	$(GO) tool pprof -proto $$d/*.prof >cmd/latchkey/default.pgo
 
 compare: build ## measure bin/latchkey beside redis-server; COMPARE=path of compare.py
