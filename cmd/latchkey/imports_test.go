@@ -177,7 +177,7 @@ func roomOf(house []room, pkg string) (room, bool) {
 // packages are the module's packages and what they import, tests aside.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
-	list := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", module+"/...")
+	list := exec.Command("go", "list", "-e", "-pgo=off", "-json=ImportPath,Imports", module+"/...") // a profile makes packages of each program's own
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	out, err := list.Output()
