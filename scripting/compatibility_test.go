@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,6 +98,26 @@ var byDesign = map[string]func(p *probe) string{
 	},
 	"an engine named `wasm` in a first line": func(p *probe) string {
 		return p.ask("FUNCTION", "LOAD", "#!wasm name=l\n")
+	},
+	"a script with more than some 16,000 different constants": func(p *probe) string {
+		source := []byte("local t = {")
+		for i := range 20_000 {
+			source = append(strconv.AppendInt(append(source, "'c"...), int64(i), 10), "',"...)
+		}
+		return p.ask("EVAL", string(source)+"} return #t", "0")
+	},
+	"a script ends with an error that is a table whose `err` comes from `__index`": func(p *probe) string {
+		return p.ask("EVAL", "error(setmetatable({}, {__index = {err = 'ERR text'}}))", "0")
+	},
+	"the function given to `load` fails, outside of pcall": func(p *probe) string {
+		return p.ask("EVAL", "return type(select(2, load(function() error('x') end)))", "0")
+	},
+	"an error in a function with more than 255 constants": func(p *probe) string {
+		source := []byte("local t, n = {}, nil ")
+		for i := range 300 {
+			source = append(strconv.AppendInt(append(source, "t.c"...), int64(i), 10), "=1 "...)
+		}
+		return p.ask("EVAL", string(source)+"t.missing()", "0")
 	},
 	"PUBLISH in a script or MULTI": func(p *probe) string {
 		listener := p.other()
