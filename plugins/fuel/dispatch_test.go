@@ -87,15 +87,7 @@ func TestJumpsForward(t *testing.T) {
 // edited counts the tables and the jumps that are changed in a module.
 func edited(t *testing.T, wasm []byte) (tables, forward int) {
 	t.Helper()
-	m, err := parse(wasm, Limits{}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := walk{m: m, helpers: newHelpers(m)}
-	for _, b := range m.bodies {
-		if err := w.function(b); err != nil {
-			t.Fatal(err)
-		}
+	eachFunction(t, wasm, func(w *walk) {
 		for _, e := range w.edits {
 			switch e.kind {
 			case editUnless:
@@ -104,7 +96,7 @@ func edited(t *testing.T, wasm []byte) (tables, forward int) {
 				forward++
 			}
 		}
-	}
+	})
 	return tables, forward
 }
 

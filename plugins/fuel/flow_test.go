@@ -70,7 +70,15 @@ func TestFlowSteps(t *testing.T) {
 
 // steps are those of a module.
 func steps(t *testing.T, text string) int {
-	m, err := parse(assemble(t, text), Limits{}.withDefaults())
+	steps := 0
+	eachFunction(t, assemble(t, text), func(w *walk) { steps = w.flow.steps })
+	return steps
+}
+
+// eachFunction looks at the walk behind each function of a module.
+func eachFunction(t *testing.T, wasm []byte, look func(w *walk)) {
+	t.Helper()
+	m, err := parse(wasm, Limits{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +87,8 @@ func steps(t *testing.T, text string) int {
 		if err := w.function(b); err != nil {
 			t.Fatal(err)
 		}
+		look(&w)
 	}
-	return w.flow.steps
 }
 
 // Branch tables are bounded in one function and in all.
