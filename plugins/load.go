@@ -105,7 +105,7 @@ func (h *Host) Reload(t *command.Table, name, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := t.Replace(name, m.specs); err != nil {
-		err = errors.Join(err, old.takeParams(m))
+		err = errors.Join(err, m.returnParams(old))
 		m.close()
 		return fmt.Errorf("%s: %w", path, err)
 	}

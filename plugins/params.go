@@ -3,6 +3,7 @@ package plugins
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -57,11 +58,15 @@ func (m *module) addParams(given map[string]string) error {
 			return fmt.Errorf("found a value for %q, wanted one of the module's parameters: %s", name, m.parameters())
 		}
 	}
-	m.params = params{names: make([]string, len(config)), values: make([]atomic.Pointer[string], len(config))}
+	if m.params.names == nil { // otherwise it takes them back, and calls read them meanwhile
+		m.params = params{names: make([]string, len(config)), values: make([]atomic.Pointer[string], len(config))}
+		for i := range config {
+			m.params.names[i] = config[i].Name
+		}
+	}
 	settings := m.host.opt.Settings
 	for i := range config {
 		p := &config[i]
-		m.params.names[i] = p.Name
 		value := p.Default
 		s := Setting{
 			Name: m.man.Name + "." + p.Name, Type: p.Type, Default: p.Default, Min: p.Min, Max: p.Max,
@@ -112,20 +117,28 @@ func (m *module) removeParams(n int) {
 // takeParams makes the parameters of m known instead of those of old, whose place
 // it takes, with their values as they are now where m has one of the name.
 func (m *module) takeParams(old *module) error {
-	given := make(map[string]string)
-	for i, name := range old.params.names {
-		if slices.ContainsFunc(m.man.Config, func(p manifest.Param) bool { return p.Name == name && p.Default != *old.params.values[i].Load() }) {
-			given[strings.ToLower(m.man.Name+"."+name)] = *old.params.values[i].Load()
-		}
-	}
+	given := old.values()
+	maps.DeleteFunc(given, func(name string, _ string) bool {
+		return !slices.ContainsFunc(m.man.Config, func(p manifest.Param) bool { return strings.ToLower(m.man.Name+"."+p.Name) == name })
+	})
 	old.removeParams(len(old.params.names))
-	err := m.addParams(given)
-	if err == nil {
-		return nil
+	if err := m.addParams(given); err != nil {
+		return errors.Join(err, old.addParams(old.values()))
 	}
-	values := make(map[string]string)
-	for i, name := range old.params.names {
-		values[strings.ToLower(m.man.Name+"."+name)] = *old.params.values[i].Load()
+	return nil
+}
+
+// returnParams is what takes back takeParams: m does not take the place of old.
+func (m *module) returnParams(old *module) error {
+	m.removeParams(len(m.params.names))
+	return old.addParams(old.values())
+}
+
+// values are the parameters as they are now, by the names of their settings.
+func (m *module) values() map[string]string {
+	values := make(map[string]string, len(m.params.names))
+	for i, name := range m.params.names {
+		values[strings.ToLower(m.man.Name+"."+name)] = *m.params.values[i].Load()
 	}
-	return errors.Join(err, old.addParams(values))
+	return values
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/latchkey-proxy/latchkey/plugins/manifest"
 )
 
 // value is a whole reply as text: aggregates in brackets.
@@ -335,4 +338,92 @@ func TestDisabledModule(t *testing.T) {
 	c.want("+OK", "MODULE UNLOAD abitest")
 	c.want("+OK", "MODULE LOAD ../../plugins/abitest/abitest.wasm")
 	c.want(":1", works)
+}
+
+// altered writes the conformance guest with another manifest to path.
+func altered(t *testing.T, path string, alter ...string) {
+	t.Helper()
+	wasm, err := os.ReadFile("../../plugins/abitest/abitest.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := manifest.Document(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(alter...).Replace(string(doc))
+	if len(alter) > 0 && text == string(doc) {
+		t.Fatalf("the manifest has none of %q", alter)
+	}
+	if wasm, err = manifest.Pack(wasm, []byte(text)); err == nil {
+		err = os.WriteFile(path, wasm, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReloadKeepsParameters: they keep their values, whatever the command line says and whatever
+// is wrong with the file, and are read meanwhile.
+func TestReloadKeepsParameters(t *testing.T) {
+	dial, stop := withModule(t, "--abitest.number", "3")
+	defer stop()
+	path := filepath.Join(t.TempDir(), "abitest.wasm")
+	altered(t, path)
+	c := dial()
+	c.want("+OK", "MODULE RELOAD abitest "+path)
+	read := func(w *wire, name string) string {
+		return w.ask(`ABI.RUN abi:k @9 #9 4096 64 !config_get "& | ` + name)
+	}
+	keeps := func(after string) {
+		t.Helper()
+		if got := read(c, "number") + " " + read(c, "text"); got != "7 mine" {
+			t.Errorf("after %s the guest reads %q, want 7 and mine", after, got)
+		}
+		if got := c.ask("CONFIG GET abitest.*"); got != "[abitest.text mine abitest.number 7 abitest.flag no abitest.mode slow]" {
+			t.Errorf("after %s CONFIG GET replies %s", after, got)
+		}
+	}
+	c.want("+OK", "CONFIG SET abitest.number 7 abitest.text mine abitest.flag no") // 7 is the default
+	c.want("+OK", "MODULE RELOAD abitest")
+	keeps("a reload")
+
+	ended, reader := make(chan struct{}), dial()
+	defer func() { <-ended }()
+	enough := make(chan struct{})
+	defer close(enough)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-enough:
+				return
+			default:
+			}
+			reader.send(`ABI.RUN abi:r @9 #9 4096 64 !config_get "& | text`)
+			if got := reader.line(); got != "mine" {
+				t.Errorf("during a reload the guest reads %q", got)
+				return
+			}
+		}
+	}()
+	for _, wrong := range []struct {
+		what, want string
+		alter      []string
+	}{
+		{"a command's name that is taken", "the name is taken", []string{`"ABI.RO"`, `"GET"`}},
+		{"that, and a parameter that is gone", "the name is taken", []string{`"ABI.RO"`, `"GET"`, `"name":"number"`, `"name":"amount"`}},
+		{"a value out of the new range", "'abitest.number 7'", []string{`"default":7,"min":0`, `"default":8,"min":8`}},
+	} {
+		altered(t, path, wrong.alter...)
+		for range 20 {
+			if got := c.ask("MODULE RELOAD abitest"); !strings.Contains(got, wrong.want) {
+				t.Fatalf("%s: %s", wrong.what, got)
+			}
+		}
+		keeps(wrong.what)
+	}
+	altered(t, path)
+	c.want("+OK", "MODULE RELOAD abitest")
+	keeps("the file was mended")
 }
