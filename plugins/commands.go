@@ -131,7 +131,7 @@ func (h *Host) loadExCommand(c *command.Call) {
 		case c.Is(i, "args"):
 			l.Args = texts(c.Args[i+1:])
 			i = len(c.Args)
-		case i == 3 && strings.HasPrefix(string(c.Args[i]), digestPrefix):
+		case i == 3 && isDigest(string(c.Args[i])):
 			l.Digest = string(c.Args[i])
 		default:
 			c.Err(command.ErrSyntax)

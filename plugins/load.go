@@ -38,10 +38,16 @@ const digestPrefix = "sha256:"
 // file's digest if it is to be checked, and the module's arguments.
 func ParseLoading(words []string) Loading {
 	l := Loading{Path: words[0], Args: words[1:]}
-	if len(l.Args) > 0 && strings.HasPrefix(l.Args[0], digestPrefix) {
+	if len(l.Args) > 0 && isDigest(l.Args[0]) {
 		l.Digest, l.Args = l.Args[0], l.Args[1:]
 	}
 	return l
+}
+
+// isDigest tells whether an argument is meant as the file's digest. Letters' case does
+// not matter: a module must not be loaded unchecked because of it.
+func isDigest(arg string) bool {
+	return len(arg) >= len(digestPrefix) && strings.EqualFold(arg[:len(digestPrefix)], digestPrefix)
 }
 
 // words are what ParseLoading reads as l.
@@ -202,7 +208,8 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 		return nil, err
 	}
 	m.loading = l
-	if instead != "" {
+	// An argument that looks like a digest would be read as one at the next start.
+	if instead != "" || l.Digest == "" && len(l.Args) > 0 && isDigest(l.Args[0]) {
 		m.loading.Digest = fmt.Sprintf("%s%x", digestPrefix, sha256.Sum256(wasm))
 	}
 	return m, nil
@@ -212,7 +219,10 @@ func checkDigest(wasm []byte, want string) error {
 	if want == "" {
 		return nil
 	}
-	digits, _ := strings.CutPrefix(want, digestPrefix)
+	digits := want
+	if isDigest(want) {
+		digits = want[len(digestPrefix):]
+	}
 	if b, err := hex.DecodeString(digits); err != nil || len(b) != sha256.Size {
 		return fmt.Errorf("found %q for the file's digest, wanted %s and the 64 hexadecimal digits of its SHA-256", want, digestPrefix)
 	}

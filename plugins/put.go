@@ -63,7 +63,10 @@ func (h *Host) put(name, digest string, wasm []byte) (string, error) {
 		return "", errors.New("plugin-dir is not set; it is where modules are stored")
 	}
 	name = strings.TrimSuffix(name, ".wasm")
-	if err := checkDigest(wasm, digestPrefix+strings.TrimPrefix(digest, digestPrefix)); err != nil {
+	if !isDigest(digest) {
+		digest = digestPrefix + digest
+	}
+	if err := checkDigest(wasm, digest); err != nil {
 		return "", err
 	}
 	if err := checkFile(wasm); err != nil {

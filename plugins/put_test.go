@@ -62,7 +62,7 @@ func TestPut(t *testing.T) {
 	}
 	b.want("$"+lengthOf(path)+"\r\n"+path, "LATCHKEY", "PLUGIN", "PUT", "cad", strings.ToUpper(digest(wasm)), string(wasm))
 	b.want("+OK", "MODULE", "LOAD", path, "sha256:"+digest(wasm))
-	b.want("$"+lengthOf(path)+"\r\n"+path, "LATCHKEY", "PLUGIN", "PUT", "cad.wasm", "sha256:"+digest(wasm), string(wasm))
+	b.want("$"+lengthOf(path)+"\r\n"+path, "LATCHKEY", "PLUGIN", "PUT", "cad.wasm", "SHA256:"+digest(wasm), string(wasm))
 	b.want("+OK", "MODULE", "RELOAD", "cad")
 	b.want(":-1", "CAD.WASM", "k", "v")
 	if left, _ := os.ReadDir(dir); len(left) != 1 {

@@ -105,6 +105,7 @@ func TestDigest(t *testing.T) {
 	for digest, want := range map[string]string{
 		"sha256:":                           "wanted sha256: and the 64 hexadecimal digits",
 		"sha256:" + right[:62]:              "wanted sha256: and the 64 hexadecimal digits",
+		"SHA256:" + strings.Repeat("0", 64): "the file's SHA-256 is " + right + ", wanted 000",
 		"sha256:" + strings.Repeat("0", 64): "the file's SHA-256 is " + right + ", wanted 000",
 	} {
 		if got := b.do("MODULE", "LOAD", path, digest); !strings.Contains(got, want) {
@@ -112,7 +113,7 @@ func TestDigest(t *testing.T) {
 		}
 	}
 	b.want("*0", "MODULE", "LIST")
-	b.want("+OK", "MODULE", "LOAD", path, "sha256:"+strings.ToUpper(right), "an argument")
+	b.want("+OK", "MODULE", "LOAD", path, "Sha256:"+strings.ToUpper(right), "an argument")
 	if got := b.do("MODULE", "LIST"); !strings.Contains(got, "*1\r\n$11\r\nan argument\r\n") {
 		t.Errorf("the digest is not the module's argument: %q", got)
 	}

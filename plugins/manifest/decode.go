@@ -122,11 +122,18 @@ func (d *decoder) object(path string, v any) object {
 	return o
 }
 
-func (o object) has(name string) bool { _, ok := o.fields[name]; return ok }
+// has tells whether a field that is known is there.
+func (o object) has(name string) bool {
+	if !slices.Contains(*o.known, name) {
+		*o.known = append(*o.known, name)
+	}
+	_, ok := o.fields[name]
+	return ok
+}
 
 // take returns a field, nil if it is absent. A null is not the same as absent.
 func (o object) take(name string) any {
-	*o.known = append(*o.known, name)
+	o.has(name)
 	v, ok := o.fields[name]
 	delete(o.fields, name)
 	if ok && v == nil {
@@ -187,7 +194,6 @@ func (d *decoder) integer(o object, name string, least, most int64) int64 {
 // optional is integer for a field that may be absent, which is 0 then.
 func (d *decoder) optional(o object, name string, least, most int64) int64 {
 	if !o.has(name) {
-		o.take(name)
 		return 0
 	}
 	return d.integer(o, name, least, most)

@@ -36,7 +36,7 @@ func Parse(document []byte) (*Manifest, error) {
 	root := d.document(document)
 	m := &Manifest{}
 	top := d.object("", root)
-	if top.has("functions") {
+	if _, there := top.fields["functions"]; there {
 		d.fail("functions", "a list", "nothing: functions in WebAssembly are reserved for a later version of latchkey")
 	}
 	m.Name = d.matching(top, "name", moduleName, "1 to 64 letters, digits, '_' or '-', the first a letter")

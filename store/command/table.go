@@ -81,8 +81,12 @@ func (t *Table) add(next map[string]*Spec, module string, specs []*Spec) error {
 		if err := s.check(); err != nil {
 			return err
 		}
-		if _, taken := next[s.Name]; taken {
-			return fmt.Errorf("command %q: the name is taken", s.Name)
+		if other, taken := next[s.Name]; taken {
+			by := "the server's own"
+			if other.module != "" {
+				by = "the module " + other.module + "'s"
+			}
+			return fmt.Errorf("command %q: the name is taken, it is %s", s.Name, by)
 		}
 		next[s.Name] = s
 	}
