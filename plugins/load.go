@@ -122,15 +122,21 @@ func (h *Host) Reload(t *command.Table, name, path string) error {
 	return nil
 }
 
-// Check does all of loading but the registering, and says what is wrong.
-func (h *Host) Check(l Loading) error {
+// Check does all of loading beside the commands of t, which stay as they are, and
+// says what is wrong.
+func (h *Host) Check(t *command.Table, l Loading) error {
 	h.loading.Lock()
 	defer h.loading.Unlock()
 	m, err := h.prepare(l, "")
-	if err == nil {
-		m.close()
+	if err != nil {
+		return err
 	}
-	return err
+	defer m.close()
+	if err := t.Add(m.man.Name, m.specs); err != nil {
+		return fmt.Errorf("%s: %w", l.Path, err)
+	}
+	t.Remove(m.man.Name)
+	return nil
 }
 
 // Read returns the bytes of a module's file, as Load would take them.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/proxy"
 	"github.com/latchkey-proxy/latchkey/proxy/config"
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // serveInside runs a server in this process, on a free port of the loopback
@@ -39,7 +40,7 @@ func serveInsideWith(directives []string, log io.Writer, prepare func(*rooms)) (
 		s.Close(time.Second)
 		r.close()
 	}
-	if err := r.loadModules(cfg, s.Engine()); err != nil {
+	if err := r.loadModules(cfg, s.Engine(), logger); err != nil {
 		stop()
 		return "", nil, err
 	}
@@ -50,4 +51,20 @@ func serveInsideWith(directives []string, log io.Writer, prepare func(*rooms)) (
 	}
 	s.Serve(l)
 	return l.Addr().String(), stop, nil
+}
+
+// allCommands is the table of a server without modules.
+func allCommands() (*command.Table, error) {
+	cfg, log := config.New(), slog.New(slog.DiscardHandler)
+	r, err := openRooms(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	s, err := proxy.New(r.serverOptions(cfg, log))
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close(0)
+	return s.Engine().Table, nil
 }

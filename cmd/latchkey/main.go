@@ -54,7 +54,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		case "cli":
 			return cli.Run(args[1:], stdin, stdout, stderr)
 		case "plugin":
-			return plugin.Program{Serve: serveInside}.Run(args[1:], stdin, stdout, stderr)
+			return plugin.Program{Serve: serveInside, Commands: allCommands}.Run(args[1:], stdin, stdout, stderr)
 		case "script":
 			return scriptCommand(args[1:], stdin, stdout, stderr)
 		}

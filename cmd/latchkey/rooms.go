@@ -215,13 +215,17 @@ func (r *rooms) scriptTally() []proxy.ScriptCounts {
 }
 
 // loadModules loads what loadmodule names, and has the engine's events told to
-// modules from now on.
-func (r *rooms) loadModules(cfg *config.Config, e *command.Engine) error {
+// modules from now on. Parameters of no module are worth a line in the log: Redis
+// does not start with them, but here a module may come later.
+func (r *rooms) loadModules(cfg *config.Config, e *command.Engine, log *slog.Logger) error {
 	r.plugins.Attach(e)
 	for _, line := range cfg.Lines("loadmodule") {
 		if err := r.plugins.Load(e.Table, plugins.ParseLoading(line)); err != nil {
 			return fmt.Errorf("loadmodule: %w", err)
 		}
+	}
+	for _, s := range cfg.Unclaimed() {
+		log.Warn("a parameter is set that no loaded module has", "parameter", s.Directive, "at", s.Origin.String())
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	r.scripts.Engine().SetOthers(s.Store().UsedMemory)
-	if err := r.loadModules(cfg, s.Engine()); err != nil {
+	if err := r.loadModules(cfg, s.Engine(), log); err != nil {
 		fail(stderr, err, "see docs/PLUGINS.md for what a module must be")
 		s.Close(0)
 		return exitFailed

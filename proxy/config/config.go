@@ -229,6 +229,19 @@ func (c *Config) Warnings() []Warning { return c.warnings }
 // Ignored returns the settings in the sources that have no effect here, for a line each at debug level.
 func (c *Config) Ignored() []Setting { return c.ignored }
 
+// Unclaimed returns the settings of modules, by name, that the sources give and no module has registered.
+func (c *Config) Unclaimed() []Setting {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Setting
+	for _, name := range slices.Sorted(maps.Keys(c.moduleSettings)) {
+		if c.known.Load().byName[name] == nil {
+			out = append(out, Setting{c.moduleSettings[name].origin, name})
+		}
+	}
+	return out
+}
+
 // OnChange has f called by Set when the named directive's value changes, with the texts CONFIG GET shows. It is called
 // once all values of that Set can be read and before Set returns, one call at a time. If f or a later hook returns an
 // error, all values of that Set are put back, and f is called again with old and new exchanged, to undo what it did;

@@ -20,7 +20,7 @@ const defaultPages = 256
 // inspect says what a module is and asks for: that is read, and none of its code runs.
 // Whether it would load is tried afterwards with the server's own checks, the last of which
 // has lk_init run.
-func inspect(args []string, stdout, stderr io.Writer) int {
+func (p Program) inspect(args []string, stdout, stderr io.Writer) int {
 	if len(args) != 1 {
 		return usageError(stderr, "inspect takes one module")
 	}
@@ -39,7 +39,11 @@ func inspect(args []string, stdout, stderr io.Writer) int {
 		return failed(stderr, fmt.Errorf("%s: %w", path, err))
 	}
 	describe(stdout, path, wasm, man)
-	if err := host.Check(plugins.Loading{Path: path}); err != nil {
+	commands, err := p.Commands()
+	if err != nil {
+		return failed(stderr, err)
+	}
+	if err := host.Check(commands, plugins.Loading{Path: path}); err != nil {
 		fmt.Fprintf(stdout, "loads         no: %v\n", err)
 		return exitFailed
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+
+	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
 // Exit codes.
@@ -39,6 +41,8 @@ type Program struct {
 	// Serve runs a server in this process with the given directives, as after
 	// `latchkey serve`, and returns its address and how to end it.
 	Serve func(directives []string, log io.Writer) (addr string, stop func(), err error)
+	// Commands is a table of all commands that a server has without modules.
+	Commands func() (*command.Table, error)
 }
 
 // Run is the sub-command; args are the words behind `latchkey plugin`. It returns the exit
@@ -52,7 +56,7 @@ func (p Program) Run(args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	case "pack":
 		return pack(rest, stdout, stderr)
 	case "inspect":
-		return inspect(rest, stdout, stderr)
+		return p.inspect(rest, stdout, stderr)
 	case "test":
 		return p.test(rest, stdout, stderr)
 	case "bench":
