@@ -7,8 +7,8 @@ BIN         := bin/latchkey
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
 
-# Modules of their own: their dependencies are not latchkey's.
-NESTED      := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+# Modules of their own: their dependencies are not latchkey's, or they have none.
+NESTED      := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod plugins/sdk/go/go.mod))
 
 # All folders of ours with Go code.
 GODIRS      := cmd examples plugins proxy scripting store

@@ -77,6 +77,21 @@ go_plugin() {
 	finish "$1/go/$1.wasm"
 }
 
+# The Go SDK's trial: a plugin that calls what the examples do not. Its unit tests are run as those of any Go module.
+go_tests() {
+	trial=$root/plugins/sdk/go/trial
+	(cd "$trial" && go run . >"$tmp/manifest.json" &&
+		GOOS=wasip1 GOARCH=wasm go build -trimpath -buildvcs=false -buildmode=c-shared -ldflags='-s -w' -o "$tmp/plain.wasm" .)
+	pack "$tmp/plain.wasm" "$tmp/manifest.json"
+	if XDG_CACHE_HOME=$tmp/cache "$tmp/latchkey" plugin test "$tmp/out.wasm" "$trial/trial.transcript" >"$tmp/said" 2>&1; then
+		echo "plugins/sdk/go: its trial passes"
+	else
+		cat "$tmp/said" >&2
+		echo "plugins/sdk/go: its trial fails" >&2
+		failed=1
+	fi
+}
+
 # Debian's rustc, as another may come first in PATH: LATCHKEY_RUSTC names one that is elsewhere.
 rustc=${LATCHKEY_RUSTC:-/usr/bin/rustc}
 rust_version=1.63.0
@@ -238,4 +253,5 @@ for name in cad fairlock ratelimit bloom; do
 	assemblyscript "$name"
 done
 rust_tests
+go_tests
 exit $failed

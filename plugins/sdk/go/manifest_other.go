@@ -4,6 +4,7 @@ package latchkey
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,8 +21,8 @@ func Main() {
 type object map[string]any
 
 func writeManifest(to io.Writer) error {
-	if module.Name == "" {
-		return fmt.Errorf("no module was registered: call latchkey.Register in an init function")
+	if err := check(&module); err != nil {
+		return err
 	}
 	b, err := json.MarshalIndent(manifest(), "", "  ")
 	if err != nil {
@@ -31,13 +32,40 @@ func writeManifest(to io.Writer) error {
 	return err
 }
 
+// check refuses a module whose functions are not those that it needs. What else may be wrong with
+// it latchkey says when the manifest is packed.
+func check(m *Module) error {
+	if m.Name == "" {
+		return errors.New("no module was registered: call latchkey.Register in an init function")
+	}
+	for i := range m.Commands {
+		if m.Commands[i].Run == nil {
+			return fmt.Errorf("the command %s has no function Run", m.Commands[i].Name)
+		}
+	}
+	asks := &m.Capabilities
+	for _, need := range []struct {
+		asked, there   bool
+		asks, function string
+	}{
+		{asks.Timers, m.Timer != nil, "Timers", "Timer"},
+		{len(asks.Events) > 0, m.Event != nil, "Events", "Event"},
+		{asks.Clients, m.Closed != nil, "Clients", "Closed"},
+	} {
+		if need.asked && !need.there {
+			return fmt.Errorf("the module asks for the capability %s and has no function %s", need.asks, need.function)
+		}
+	}
+	return nil
+}
+
 func manifest() object {
 	m := &module
 	o := object{
 		"name": m.Name, "version": m.Version, "abi": object{"min": 1, "max": 1},
 		"capabilities": m.Capabilities.object(),
 	}
-	var commands []object
+	commands := []object{} // a module may have none, and timers or events
 	for i := range m.Commands {
 		commands = append(commands, m.Commands[i].object())
 	}
@@ -54,6 +82,7 @@ func manifest() object {
 	if params != nil {
 		o["config"] = params
 	}
+	put(o, "wake_version", m.WakeVersion)
 	return o
 }
 

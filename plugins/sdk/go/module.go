@@ -10,6 +10,9 @@ type Module struct {
 	Capabilities Capabilities
 	Limits       Limits
 	Config       []Param
+	// WakeVersion says what the tokens of [Call.Block] mean. Clients that wait go on
+	// waiting over MODULE RELOAD if it is the same.
+	WakeVersion int
 
 	// Init, if set, is called once in every instance, before any command. An
 	// error refuses the module. It cannot reach keys.
@@ -86,7 +89,7 @@ type Param struct {
 	Default any    // of the type: a string, an int, a bool
 	Summary string
 
-	Min, Max  int64    // of an int
+	Min, Max  int64    // of an int; both 0: any
 	Values    []string // of an enum
 	Immutable bool     // set when the module is loaded, and never after
 }
