@@ -8,6 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/latchkey-proxy/latchkey/scripting/arith"
+	"github.com/latchkey-proxy/latchkey/scripting/libm"
 )
 
 // lowering rewrites a tree for gopher-lua's machine: an operation that the
@@ -534,7 +535,7 @@ func (lo *lowering) arithmetic(x *ast.ArithmeticOpExpr) ast.Expr {
 	switch x.Operator {
 	case "%":
 	case "^":
-		fn, event = arith.Power, "__pow"
+		fn, event = libm.Pow, "__pow"
 	default:
 		x.Lhs, x.Rhs = lo.expr(x.Lhs), lo.expr(x.Rhs)
 		return x

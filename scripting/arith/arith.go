@@ -1,36 +1,29 @@
-// Package arith is what both engines know of math: the functions of numbers, with the results of the C library's on x86-64 as far as Go's are the same.
+// Package arith is what both engines know of math: the functions of numbers, by their names, and the operators % and ^.
 package arith
 
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/latchkey-proxy/latchkey/scripting/libm"
 )
 
 // Unary are the functions of math with one argument and one result.
 var Unary = map[string]func(float64) float64{
-	"abs": math.Abs, "acos": math.Acos, "asin": math.Asin, "atan": math.Atan, "ceil": math.Ceil, "cos": math.Cos, "cosh": math.Cosh,
+	"abs": math.Abs, "acos": libm.Acos, "asin": libm.Asin, "atan": libm.Atan, "ceil": math.Ceil, "cos": libm.Cos, "cosh": libm.Cosh,
 	"deg": func(x float64) float64 { return x / (math.Pi / 180) },
-	"exp": math.Exp, "floor": math.Floor, "log": math.Log, "log10": math.Log10,
+	"exp": libm.Exp, "floor": math.Floor, "log": libm.Log, "log10": libm.Log10,
 	"rad": func(x float64) float64 { return x * (math.Pi / 180) },
-	"sin": math.Sin, "sinh": math.Sinh, "sqrt": math.Sqrt, "tan": math.Tan, "tanh": math.Tanh,
+	"sin": libm.Sin, "sinh": libm.Sinh, "sqrt": libm.Sqrt, "tan": libm.Tan, "tanh": libm.Tanh,
 }
 
 // Binary are the functions of math with two arguments.
 var Binary = map[string]func(x, y float64) float64{
-	"atan2": math.Atan2, "fmod": math.Mod, "pow": math.Pow,
+	"atan2": libm.Atan2, "fmod": libm.Fmod, "pow": libm.Pow,
 }
 
 // Modulo is Lua 5.1's a % b, for which it takes floor(a/b).
-func Modulo(a, b float64) float64 { return a - math.Floor(a/b)*b }
-
-// Power is C's pow, of which x86-64 gives no number with the sign set.
-func Power(a, b float64) float64 {
-	v := math.Pow(a, b)
-	if math.IsNaN(v) && a == a && b == b {
-		return math.Copysign(v, -1)
-	}
-	return v
-}
+func Modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
 // Modf cuts x into its whole part and the rest, both with the sign of x.
 func Modf(x float64) (whole, frac float64) {

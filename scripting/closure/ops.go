@@ -4,6 +4,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/latchkey-proxy/latchkey/scripting/arith"
+	"github.com/latchkey-proxy/latchkey/scripting/libm"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
@@ -33,7 +34,7 @@ func compute(event value.Event, a, b float64) float64 {
 	case value.EventMod:
 		return arith.Modulo(a, b)
 	case value.EventPow:
-		return arith.Power(a, b)
+		return libm.Pow(a, b)
 	}
 	return -a
 }
