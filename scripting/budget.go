@@ -40,6 +40,7 @@ type perRun struct {
 
 	depth     int // nested pcalls and coroutines, each on the Go stack
 	nextCalls uint
+	garbage   budget.Collector
 	resp      int // of redis.setresp
 	random    arith.Random
 

@@ -109,8 +109,8 @@ var byDesign = map[string]func(p *probe) string{
 	"a script ends with an error that is a table whose `err` comes from `__index`": func(p *probe) string {
 		return p.ask("EVAL", "error(setmetatable({}, {__index = {err = 'ERR text'}}))", "0")
 	},
-	"the function given to `load` fails, outside of pcall": func(p *probe) string {
-		return p.ask("EVAL", "return type(select(2, load(function() error('x') end)))", "0")
+	"the function given to `load` fails or returns no string, outside of pcall": func(p *probe) string {
+		return p.ask("EVAL", "return {type(select(2, load(function() error('x') end))), type(select(2, load(function() return true end)))}", "0")
 	},
 	"an error in a function with more than 255 constants": func(p *probe) string {
 		source := []byte("local t, n = {}, nil ")
@@ -118,6 +118,13 @@ var byDesign = map[string]func(p *probe) string{
 			source = append(strconv.AppendInt(append(source, "t.c"...), int64(i), 10), "=1 "...)
 		}
 		return p.ask("EVAL", string(source)+"t.missing()", "0")
+	},
+	"collectgarbage": func(p *probe) string {
+		p.ask("EVAL", "return collectgarbage('setpause', 150)", "0")
+		return p.ask("EVAL", "return collectgarbage('setpause', 200)", "0")
+	},
+	"a NUL in the word of an option, such as `EX\\0`": func(p *probe) string {
+		return p.ask("EVAL", `return redis.call("set", "k", "v", "EX\0", "10")`, "0")
 	},
 	"PUBLISH in a script or MULTI": func(p *probe) string {
 		listener := p.other()
@@ -136,6 +143,7 @@ var elsewhere = map[string]string{
 	"libraries after a restart":                                   "docs/SCRIPTING.md: there is no append-only file yet",
 	"undeclared keys in a script":                                 "proxy/histories: only the time differs",
 	"MONITOR":                                                     "proxy",
+	"the name of a chunk of `loadstring` in errors":               "TestCorpus, where it is not that long: only Debian's redis-server has 80",
 	"SELECT in a script, keys in several databases":               "proxy/histories: only the locks differ",
 }
 

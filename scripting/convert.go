@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -21,7 +22,7 @@ func (st *state) answer(v lua.LValue, out command.Reply) error {
 		t = st.facing(t)
 		if s, ok := t.RawGetString("err").(lua.LString); ok {
 			st.run.inv.Told = lua.LVAsBool(t.RawGetString(toldField))
-			return &Failure{Returned, replyLine(string(s))}
+			return &Failure{Returned, text.ErrorLine(string(s))}
 		}
 	}
 	mark := out.Mark()
@@ -53,19 +54,6 @@ func (a *answerer) grow(n int) error {
 		return a.st.failure(nil)
 	}
 	return nil
-}
-
-func oneLine(s string) string {
-	if !strings.ContainsAny(s, "\r\n") {
-		return s
-	}
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
-}
-
-// replyLine is a text as a status or an error: C ends it at a NUL.
-func replyLine(s string) string {
-	s, _, _ = strings.Cut(s, "\x00")
-	return oneLine(s)
 }
 
 func (a *answerer) value(v lua.LValue, depth int) error {
@@ -100,11 +88,11 @@ func (a *answerer) value(v lua.LValue, depth int) error {
 func (a *answerer) table(t *lua.LTable, depth int) error {
 	t = a.st.facing(t)
 	if s, ok := t.RawGetString("err").(lua.LString); ok {
-		a.out.Error(replyLine(string(s)))
+		a.out.Error(text.ErrorLine(string(s)))
 		return a.grow(len(s))
 	}
 	if s, ok := t.RawGetString("ok").(lua.LString); ok {
-		a.out.Status(replyLine(string(s)))
+		a.out.Status(text.StatusLine(string(s)))
 		return a.grow(len(s))
 	}
 	if f, ok := t.RawGetString("double").(lua.LNumber); ok {
@@ -112,7 +100,7 @@ func (a *answerer) table(t *lua.LTable, depth int) error {
 		return a.grow(16)
 	}
 	if s, ok := t.RawGetString("big_number").(lua.LString); ok {
-		a.out.BigNumber(oneLine(string(s)))
+		a.out.BigNumber(text.OneLine(string(s)))
 		return a.grow(len(s))
 	}
 	if v, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
@@ -264,7 +252,7 @@ func (lr *luaReply) field(key string, v lua.LValue) {
 func (lr *luaReply) Status(s string) { lr.field("ok", lua.LString(s)) }
 
 // Error becomes {err=msg}, which redis.call raises.
-func (lr *luaReply) Error(msg string) { lr.add(nodeError, 0, 256, lua.LString(oneLine(msg))) }
+func (lr *luaReply) Error(msg string) { lr.add(nodeError, 0, 256, lua.LString(text.OneLine(msg))) }
 
 // Int becomes a number.
 func (lr *luaReply) Int(n int64) { lr.add(nodeValue, 0, 8, number(float64(n))) }

@@ -13,6 +13,7 @@ import (
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/closure"
 	"github.com/latchkey-proxy/latchkey/scripting/lib"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -476,35 +477,36 @@ func (st *state) failure(p any) error {
 	}
 	api, ok := p.(*lua.ApiError)
 	if !ok {
-		text := fmt.Sprint(p)
-		if text != "lua callstack overflow" {
-			return &Failure{Broken, "ERR internal error: " + text}
+		problem := fmt.Sprint(p)
+		if problem != "lua callstack overflow" {
+			return &Failure{Broken, "ERR internal error: " + problem}
 		}
 		chunk := r.script.proto.SourceName
 		api = &lua.ApiError{Object: lua.LString(chunk + ":1: stack overflow")}
 		r.source, r.line = chunk, 1
 	}
-	text := "ERR nil"
+	reply := "ERR nil"
 	switch v := api.Object.(type) {
 	case *lua.LTable:
 		if s, ok := textOf(v.RawGetString("err")); ok {
-			text = s
+			reply = s
 			r.inv.Told = lua.LVAsBool(v.RawGetString(toldField))
 		} else {
 			// Redis 7.0 crashes here.
-			text = "ERR unknown error"
+			reply = "ERR unknown error"
 		}
 	default:
 		if s, ok := textOf(v); ok {
-			text = "ERR " + s
+			reply = "ERR " + s
 		} else if v != lua.LNil {
-			text = "ERR " + toStringMeta(st.L, v).String()
+			reply = "ERR " + toStringMeta(st.L, v).String()
 		}
 	}
+	reply = text.CString(reply)
 	if r.source == "" {
-		return &Failure{Uncaught, text} // it was raised outside of the script
+		return &Failure{Uncaught, reply} // it was raised outside of the script
 	}
-	return &Failure{Uncaught, text + st.trailer()}
+	return &Failure{Uncaught, reply + st.trailer()}
 }
 
 // trailer names the script and the place, after the text of an uncaught error.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/latchkey-proxy/latchkey/scripting/closure"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -96,7 +97,7 @@ func (r *Runner) evalSource(c *command.Call, readOnly bool) {
 	if s == nil {
 		var problem string
 		if s, problem = r.source(c.Args[1]); problem != "" {
-			c.Err(oneLine(problem))
+			c.Err(text.ErrorLine(problem))
 			return
 		}
 	}
@@ -437,14 +438,14 @@ func (r *Runner) failed(c *command.Call, name string, err error, settings *Setti
 		c.Err(command.WaitError(err))
 		return
 	}
-	text := oneLine(f.Reply)
+	reply := text.ErrorLine(f.Reply)
 	switch f.Kind {
 	case Returned:
-		c.ErrKept(text)
+		c.ErrKept(reply)
 		return
 	case Uncaught:
 		if settings.KeepOnError {
-			c.ErrKept(text)
+			c.ErrKept(reply)
 			return
 		}
 		if wrote {
@@ -456,9 +457,9 @@ func (r *Runner) failed(c *command.Call, name string, err error, settings *Setti
 		r.tally.add(name, Counts{Kills: 1})
 	case Broken:
 		r.log.Error("the Lua machine failed", "script", name, "err", f.Reply)
-		text = command.ErrInternal
+		reply = command.ErrInternal
 	}
-	c.Err(text)
+	c.Err(reply)
 }
 
 // checkACL is redis.acl_check_cmd: there is but the default user, who may run

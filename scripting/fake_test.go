@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -193,11 +194,11 @@ func eval(e *Engine, store Caller, src string, lim Limits) string {
 func evalWith(e *Engine, inv *Invocation, src string) string {
 	s, err := e.Compile([]byte(src))
 	if err != nil {
-		return "-" + oneLine(err.Error()) + "\r\n"
+		return "-" + text.OneLine(err.Error()) + "\r\n"
 	}
 	w := &respWriter{}
 	if err := e.Run(s, inv, w); err != nil {
-		return "-" + oneLine(err.Error()) + "\r\n"
+		return "-" + text.OneLine(err.Error()) + "\r\n"
 	}
 	return string(w.b)
 }

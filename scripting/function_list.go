@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 	"github.com/latchkey-proxy/latchkey/store/glob"
 )
@@ -22,7 +23,7 @@ func (r *Runner) functionList(c *command.Call) {
 			}
 			pattern, named = c.Args[i], true
 		default:
-			c.Err("ERR Unknown argument " + oneLine(string(c.Args[i])))
+			c.Err("ERR Unknown argument " + text.OneLine(string(c.Args[i])))
 			return
 		}
 	}

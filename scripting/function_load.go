@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -102,7 +103,7 @@ func (r *Runner) makeLibraries(c *command.Call, sources [][]byte) *made {
 			return &made{problem: command.WaitError(err)}
 		}
 		if err != nil {
-			return &made{problem: oneLine(err.Error())}
+			return &made{problem: text.ErrorLine(err.Error())}
 		}
 		m.libs = append(m.libs, lib)
 	}
@@ -123,7 +124,7 @@ func (r *Runner) longLoad() (func(), error) {
 func loadOptions(c *command.Call) (replace bool, problem string) {
 	for i := 2; i < len(c.Args)-1; i++ {
 		if !c.Is(i, "replace") {
-			return false, fmt.Sprintf("ERR Unknown option given: %s", oneLine(string(c.Args[i])))
+			return false, fmt.Sprintf("ERR Unknown option given: %s", text.OneLine(string(c.Args[i])))
 		}
 		replace = true
 	}

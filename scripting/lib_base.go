@@ -7,7 +7,9 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 )
 
 // baseLibrary has no dofile, loadfile, print, require and module, and like
@@ -43,20 +45,18 @@ func baseAssert(L *lua.LState) int {
 	return L.GetTop()
 }
 
-// baseCollectGarbage answers as Lua does but leaves collecting to Go: a script
-// must not make the server stop for it.
+// baseCollectGarbage leaves collecting to Go.
 func baseCollectGarbage(L *lua.LState) int {
-	switch opt := optString(L, 1, "collect"); opt {
-	case "count":
-		L.Push(number(float64(1024+runOf(L).Mem) / 1024))
-	case "step":
-		L.Push(lua.LFalse)
-	case "collect", "stop", "restart":
-		L.Push(number(0))
-	case "setpause", "setstepmul":
-		L.Push(number(200))
-	default:
+	opt := text.CString(optString(L, 1, "collect"))
+	if !budget.Collects(opt) {
 		argError(L, 1, "invalid option '"+opt+"'")
+	}
+	r := runOf(L)
+	answer, boolean := r.garbage.Do(opt, optInt(L, 2, 0), r.Mem)
+	if boolean {
+		L.Push(lua.LBool(answer == 1))
+	} else {
+		L.Push(number(answer))
 	}
 	return 1
 }
@@ -441,6 +441,7 @@ func load(L *lua.LState, src, name string) int {
 	r := runOf(L)
 	r.pay(L, len(src)) // compiling takes about as long as running that much
 	r.alloc(L, 64*len(src))
+	name = text.CString(name)
 	id := chunkID(name)
 	if r.chunks == nil {
 		r.chunks = map[string]string{}

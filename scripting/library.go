@@ -83,7 +83,7 @@ func libraryHead(src string) (name, body string, err error) {
 	if !strings.HasPrefix(src, "#!") {
 		return "", "", errors.New("ERR Missing library metadata")
 	}
-	end := strings.IndexByte(src, '\n')
+	end := firstLine(src)
 	if end < 0 {
 		return "", "", errors.New("ERR Invalid library metadata")
 	}

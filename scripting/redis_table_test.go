@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/latchkey-proxy/latchkey/proxy/resp"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -64,7 +65,7 @@ func (p protocolCaller) Call(argv [][]byte, r command.Reply) error {
 // TestRedisTableSameAsRedis replays what the redis table does and how values are
 // converted both ways, for scripts and clients of both protocol versions.
 func TestRedisTableSameAsRedis(t *testing.T) {
-	text, err := os.ReadFile("testdata/redis_table.txt")
+	lines, err := os.ReadFile("testdata/redis_table.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestRedisTableSameAsRedis(t *testing.T) {
 			}
 			store := protocolCaller{newFakeStore()}
 			differs := ""
-			for i, line := range strings.Split(string(text), "\n") {
+			for i, line := range strings.Split(string(lines), "\n") {
 				if why, ok := strings.CutPrefix(line, "# differs: "); ok {
 					differs = why
 					continue
@@ -108,7 +109,7 @@ func TestRedisTableSameAsRedis(t *testing.T) {
 					t.Fatalf("line %d: %q: %v", i+1, src, err)
 				}
 				if err := e.Run(s, inv, w); err != nil {
-					w.Error(oneLine(err.Error()))
+					w.Error(text.OneLine(err.Error()))
 				}
 				got := string(w.Bytes())
 				switch {

@@ -1,13 +1,16 @@
 package scripting
 
-import "github.com/latchkey-proxy/latchkey/store/command"
+import (
+	"github.com/latchkey-proxy/latchkey/scripting/text"
+	"github.com/latchkey-proxy/latchkey/store/command"
+)
 
 // scriptLoad stays, as in Redis, when a MULTI that it is part of is undone: what
 // the cache holds is no part of the keyspace.
 func (r *Runner) scriptLoad(c *command.Call) {
 	s, problem := r.source(c.Args[2])
 	if problem != "" {
-		c.Err(oneLine(problem))
+		c.Err(text.ErrorLine(problem))
 		return
 	}
 	if !r.load(s) {

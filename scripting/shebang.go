@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -71,7 +72,7 @@ func (s *Script) shebang() (string, error) {
 	if !strings.HasPrefix(src, "#!") {
 		return src, nil
 	}
-	end := strings.IndexByte(src, '\n')
+	end := firstLine(src)
 	if end < 0 {
 		return "", errors.New("ERR Invalid script shebang")
 	}
@@ -105,6 +106,10 @@ func (s *Script) shebang() (string, error) {
 	}
 	return src[end:], nil
 }
+
+// firstLine is the length of the first line of src, or -1 where C finds no end of
+// it: none is there, or behind a NUL only.
+func firstLine(src string) int { return strings.IndexByte(text.CString(src), '\n') }
 
 // splitWords splits a first line as Redis does: at white space, with "..." and
 // its escapes and '...' around what may contain some. ok is false when a quote is

@@ -7,6 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 )
 
 // operand is what an error message calls a value: local 'x', field 'y'.
@@ -16,7 +17,7 @@ func (o operand) String() string {
 	if o.kind == "" {
 		return ""
 	}
-	return o.kind + " '" + o.name + "' "
+	return o.kind + " '" + text.CString(o.name) + "' "
 }
 
 // typeError raises Lua's "attempt to index local 'x' (a nil value)".

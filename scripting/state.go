@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/lib"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 )
 
 const (
@@ -198,7 +199,7 @@ func unknownGlobal(L *lua.LState) int {
 	if !ok {
 		raise(L, 1, "Second argument to luaProtectedTableError must be a string or number")
 	}
-	raise(L, 1, "Script attempted to access nonexistent global variable '"+name+"'")
+	raise(L, 1, "Script attempted to access nonexistent global variable '"+text.CString(name)+"'")
 	return 0
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -19,7 +20,7 @@ func (m *Machine) answer(v Value, out command.Reply) error {
 	case value.KindTable:
 		t := v.AsTable()
 		if s := t.GetStr("err"); s.IsString() {
-			return &Error{Returned: true, Text: replyLine(s.AsString()), Told: t.GetStr(toldField).Truthy()}
+			return &Error{Returned: true, Text: text.ErrorLine(s.AsString()), Told: t.GetStr(toldField).Truthy()}
 		}
 	}
 	a := answerer{m: m, out: out}
@@ -47,12 +48,6 @@ func (a *answerer) grow(n int) {
 		a.m.Ended()
 	}
 	a.m.pay(1)
-}
-
-// replyLine is a text as a status or an error: C ends it at a NUL.
-func replyLine(s string) string {
-	s, _, _ = strings.Cut(s, "\x00")
-	return oneLine(s)
 }
 
 func (a *answerer) value(v Value, depth int) {
@@ -88,12 +83,12 @@ func (a *answerer) value(v Value, depth int) {
 
 func (a *answerer) table(t *Table, depth int) {
 	if s := t.GetStr("err"); s.IsString() {
-		a.out.Error(replyLine(s.AsString()))
+		a.out.Error(text.ErrorLine(s.AsString()))
 		a.grow(len(s.AsString()))
 		return
 	}
 	if s := t.GetStr("ok"); s.IsString() {
-		a.out.Status(replyLine(s.AsString()))
+		a.out.Status(text.StatusLine(s.AsString()))
 		a.grow(len(s.AsString()))
 		return
 	}
@@ -103,7 +98,7 @@ func (a *answerer) table(t *Table, depth int) {
 		return
 	}
 	if s := t.GetStr("big_number"); s.IsString() {
-		a.out.BigNumber(oneLine(s.AsString()))
+		a.out.BigNumber(text.OneLine(s.AsString()))
 		a.grow(len(s.AsString()))
 		return
 	}

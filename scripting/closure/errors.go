@@ -6,6 +6,7 @@ import (
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -29,7 +30,7 @@ func (o operand) String() string {
 	if o.kind == "" {
 		return ""
 	}
-	return o.kind + " '" + o.name + "' "
+	return o.kind + " '" + text.CString(o.name) + "' "
 }
 
 func (m *Machine) position(line int) string { return m.chunk + ":" + strconv.Itoa(line) + ": " }

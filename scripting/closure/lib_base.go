@@ -3,7 +3,9 @@ package closure
 import (
 	"strings"
 
+	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -28,19 +30,15 @@ func baseAssert(m *Machine, args []Value) []Value {
 }
 
 func baseCollectGarbage(m *Machine, args []Value) []Value {
-	switch opt := m.optString(args, 1, "collect"); opt {
-	case "count":
-		return m.ret1(value.Number(float64(1024+m.Mem) / 1024))
-	case "step":
-		return m.ret1(value.False)
-	case "collect", "stop", "restart":
-		return m.ret1(value.Number(0))
-	case "setpause", "setstepmul":
-		return m.ret1(value.Number(200))
-	default:
+	opt := text.CString(m.optString(args, 1, "collect"))
+	if !budget.Collects(opt) {
 		m.argError(1, "invalid option '"+opt+"'")
-		return nil
 	}
+	answer, boolean := m.garbage.Do(opt, m.optInt(args, 2, 0), m.Mem)
+	if boolean {
+		return m.ret1(value.Bool(answer == 1))
+	}
+	return m.ret1(value.Number(answer))
 }
 
 func baseGCInfo(m *Machine, _ []Value) []Value {

@@ -6,6 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/latchkey-proxy/latchkey/scripting/lib"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -51,7 +52,7 @@ func unknownField(m *Machine, args []Value) []Value {
 	if !ok {
 		m.raise(1, "Second argument to luaProtectedTableError must be a string or number")
 	}
-	m.raise(1, "Script attempted to access nonexistent global variable '"+name+"'")
+	m.raise(1, "Script attempted to access nonexistent global variable '"+text.CString(name)+"'")
 	return nil
 }
 

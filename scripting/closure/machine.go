@@ -133,16 +133,17 @@ type Machine struct {
 	args   arguments
 	// own says that keys and argv were handed to a script that may have kept or
 	// changed them.
-	own    bool
-	in     *Input
-	chunk  string // what messages call the source
-	resp   int
-	random arith.Random
-	reply  reply
-	words  words
-	hosted lib.Call
-	format formatArguments
-	finder text.Matcher
+	own     bool
+	in      *Input
+	chunk   string // what messages call the source
+	resp    int
+	random  arith.Random
+	garbage budget.Collector
+	reply   reply
+	words   words
+	hosted  lib.Call
+	format  formatArguments
+	finder  text.Matcher
 	// settings and json are those of the table cjson, once a run has used it.
 	settings lib.Settings
 	json     map[string]lib.Func
@@ -234,6 +235,7 @@ func (m *Machine) begin(in *Input, chunk string) {
 		m.frames = m.frames[:m.calls]
 	}
 	m.in, m.chunk, m.resp, m.random = in, chunk, 2, arith.Random{}
+	m.garbage = budget.Collector{}
 	m.json, m.args.bound = nil, 0
 	m.depth, m.native, m.weight = 0, 0, 0
 	m.stack = m.stack[:0]
@@ -330,18 +332,18 @@ func (m *Machine) failure(p any) error {
 		}
 		return &Error{Broken: true, Text: fmt.Sprint("ERR internal error: ", p)}
 	}
-	text, told := "ERR nil", false
+	reply, told := "ERR nil", false
 	switch v := e.v; v.Kind() {
 	case value.KindTable:
-		text = "ERR unknown error" // Redis 7.0 crashes here
+		reply = "ERR unknown error" // Redis 7.0 crashes here
 		if s, ok := textOf(v.AsTable().GetStr("err")); ok {
-			text, told = s, v.AsTable().GetStr(toldField).Truthy()
+			reply, told = s, v.AsTable().GetStr(toldField).Truthy()
 		}
 	case value.KindNil:
 	default:
-		text = "ERR " + plainText(v)
+		reply = "ERR " + plainText(v)
 	}
-	return &Error{Text: text, Told: told, Source: e.source, Line: e.line}
+	return &Error{Text: text.CString(reply), Told: told, Source: e.source, Line: e.line}
 }
 
 // Stopped says where the last run was when its account ended it; source is ""

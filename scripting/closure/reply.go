@@ -1,10 +1,10 @@
 package closure
 
 import (
-	"strings"
 	"unsafe"
 
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
@@ -94,7 +94,7 @@ const (
 func (r *reply) Status(s string) { r.field("ok", value.String(s)) }
 
 // Error becomes {err=msg}, which redis.call raises.
-func (r *reply) Error(msg string) { r.add(nodeError, 0, 256, value.String(oneLine(msg))) }
+func (r *reply) Error(msg string) { r.add(nodeError, 0, 256, value.String(text.OneLine(msg))) }
 
 // Int becomes a number.
 func (r *reply) Int(n int64) { r.add(nodeValue, 0, 0, value.Number(float64(n))) }
@@ -282,11 +282,4 @@ func (r *reply) build(i, depth int) (Value, int) {
 	}
 	outer.SetStr(name, value.FromTable(t))
 	return value.FromTable(outer), i
-}
-
-func oneLine(s string) string {
-	if !strings.ContainsAny(s, "\r\n") {
-		return s
-	}
-	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 }

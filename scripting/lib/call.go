@@ -2,7 +2,6 @@ package lib
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
@@ -178,9 +177,3 @@ func (o *buffer) reserve(n int) {
 
 // table makes a table; room comes as it is filled.
 func (c *Call) table() *value.Table { return value.New(c.Account, 0, 0) }
-
-// cString is s as C sees it, up to a NUL.
-func cString(s string) string {
-	s, _, _ = strings.Cut(s, "\x00")
-	return s
-}

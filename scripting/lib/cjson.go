@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -107,18 +108,19 @@ func (c *Call) setOption(n int, setting *int, options []string, yes int) error {
 			*setting = yes
 		}
 	default:
-		text, err := c.str(n)
+		word, err := c.str(n)
 		if err != nil {
 			return err
 		}
+		word = text.CString(word)
 		found := -1
 		for i, option := range options {
-			if cString(text) == option {
+			if word == option {
 				found = i
 			}
 		}
 		if found < 0 {
-			return argError(n, "invalid option '"+cString(text)+"'")
+			return argError(n, "invalid option '"+word+"'")
 		}
 		*setting = found
 	}

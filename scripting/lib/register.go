@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -50,7 +51,7 @@ func (c *Call) namedRegistration(t *value.Table, flag func(name string) uint8) (
 		if !ok {
 			return r, "named argument key given to redis.register_function is not a string"
 		}
-		switch strings.ToLower(word) {
+		switch strings.ToLower(text.CString(word)) {
 		case "function_name":
 			if r.Name, named = textOf(v); !named {
 				return r, "function_name argument given to redis.register_function must be a string"
@@ -92,7 +93,7 @@ func (c *Call) flags(list *value.Table, flag func(name string) uint8) (flags uin
 			return flags, true
 		}
 		name, _ := textOf(v)
-		f := flag(strings.ToLower(name))
+		f := flag(strings.ToLower(text.CString(name)))
 		if f == 0 {
 			return 0, false
 		}

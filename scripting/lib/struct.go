@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-proxy/latchkey/scripting/numeral"
+	"github.com/latchkey-proxy/latchkey/scripting/text"
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
@@ -102,8 +103,8 @@ func (l *layout) control() error {
 
 // format is the layout of argument 1, which ends at a NUL as all of C's strings.
 func (c *Call) format() (*layout, error) {
-	text, err := c.str(1)
-	return &layout{format: cString(text), align: 1}, err
+	format, err := c.str(1)
+	return &layout{format: text.CString(format), align: 1}, err
 }
 
 func structPack(c *Call) error {
