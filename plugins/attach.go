@@ -57,14 +57,22 @@ func (m *module) mayHear(key []byte) bool {
 
 // clientGone has the modules told that the connection of a client has ended.
 func (h *Host) clientGone(id int64) {
-	for name, gone := range h.bound.leave(id) {
-		m := h.module(name)
+	for _, name := range h.bound.leave(id) {
+		h.tellGone(name)
+	}
+}
+
+// tellGone has a module told of the clients that are gone, unless it is not loaded or may not
+// be told. What is to be told is kept before the module is looked for; who loads one enters it
+// before it looks for what is kept. So one of the two finds the other.
+func (h *Host) tellGone(name string) {
+	for m := h.module(name); m != nil && m.granted.Clients; m = h.module(name) {
+		gone := h.bound.kept(name)
+		if len(gone) == 0 {
+			return
+		}
 		for _, d := range gone {
-			if m == nil || !m.granted.Clients {
-				h.bound.keep(name, d)
-				continue
-			}
-			m.enqueue(d)
+			m.enqueue(d) // which keeps it if the module was unloaded meanwhile
 		}
 	}
 }
@@ -107,11 +115,7 @@ func (m *module) start() {
 		}
 		m.work(e)
 	}()
-	if m.granted.Clients {
-		for _, d := range m.host.bound.kept(m.man.Name) {
-			m.enqueue(d)
-		}
-	}
+	m.host.tellGone(m.man.Name)
 }
 
 // endDeliveries stops work and what leads to it. What was to be told of clients

@@ -18,7 +18,7 @@ type bound struct {
 type boundModule struct {
 	keys    map[boundKey]binding
 	clients map[int64]map[boundKey]struct{}
-	gone    []*delivery // clients that went while nobody could be told
+	gone    []*delivery // of clients that went, until the module can be told
 }
 
 type binding struct{ client, token int64 }
@@ -79,31 +79,31 @@ func (m *boundModule) remove(at boundKey) {
 	}
 }
 
-// leave takes the bindings of a client that is gone: for each module what it
-// must be told.
-func (b *bound) leave(client int64) map[string][]*delivery {
+// leave has what was bound to a client that is gone kept for the modules that it
+// concerns, and returns their names.
+func (b *bound) leave(client int64) (modules []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var out map[string][]*delivery
 	for name, m := range b.modules {
+		if len(m.clients[client]) == 0 {
+			continue
+		}
 		for at := range m.clients[client] {
-			if out == nil {
-				out = make(map[string][]*delivery)
-			}
-			out[name] = append(out[name], &delivery{kind: clientGone, token: m.keys[at].token, db: at.db, key: []byte(at.key)})
+			m.gone = append(m.gone, &delivery{kind: clientGone, token: m.keys[at].token, db: at.db, key: []byte(at.key)})
 			delete(m.keys, at)
 		}
 		delete(m.clients, client)
+		modules = append(modules, name)
 	}
-	return out
+	return modules
 }
 
 // keep remembers what a module must be told once it can be.
-func (b *bound) keep(name string, gone ...*delivery) {
+func (b *bound) keep(name string, gone *delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.module(name)
-	m.gone = append(m.gone, gone...)
+	m.gone = append(m.gone, gone)
 }
 
 // kept takes what keep has remembered.

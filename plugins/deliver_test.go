@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,3 +359,38 @@ func TestDisabled(t *testing.T) {
 }
 
 var _ store.Clock = wallClock{}
+
+// TestClosedBesideLoads: of who goes while the module is being loaded or unloaded the guest is
+// told, too, once.
+func TestClosedBesideLoads(t *testing.T) {
+	b := newBench(t, plugins.Options{})
+	path := telling(map[string]any{"clients": true}, "").build(t)
+	b.want("+OK", "MODULE", "LOAD", path)
+	const rounds, clients = 20, 100
+	c := b.client(t)
+	for round := range rounds {
+		for id := range int64(clients) {
+			c.sess.Client = person{id}
+			c.want(":0", "H.BIND", fmt.Sprint("k", id))
+		}
+		b.want("+OK", "MODULE", "UNLOAD", "h")
+		var leaving sync.WaitGroup
+		for part := range int64(4) {
+			leaving.Go(func() {
+				for id := part; id < clients; id += 4 {
+					c.leave(id)
+					time.Sleep(time.Microsecond)
+				}
+			})
+		}
+		b.want("+OK", "MODULE", "LOAD", path)
+		leaving.Wait()
+		told := fmt.Sprintf(":%d", (round+1)*clients)
+		for patience := 5000; b.do("LLEN", "o") != told; patience-- {
+			if patience == 0 {
+				t.Fatalf("after %d loads the guest was told of %s clients, want %s", round+1, b.do("LLEN", "o"), told)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
