@@ -259,7 +259,7 @@ func (in *instance) tell(c *command.Call, d *delivery) error {
 		return err
 	}
 	if err := in.writeFrame(c.Args); err != nil {
-		return err
+		return in.unfit(err)
 	}
 	var err error
 	if d.kind == keyEvent {

@@ -83,7 +83,7 @@ func guestDocs(name string) (usage, doc string) {
 	case "lk_init":
 		return "lk_init() -> i32", "Once an instance. Returns 0; anything else refuses the module, or the call that needed the instance."
 	case "lk_arena":
-		return "lk_arena(size) -> i32", "For the first frame of an instance, and when a frame outgrows the room. Returns the address of size bytes, 8-aligned, that latchkey may overwrite at each command; 0 if there is no room, which traps."
+		return "lk_arena(size) -> i32", "For the first frame of an instance, and when a frame outgrows the room. Returns the address of size bytes, 8-aligned, that latchkey may overwrite at each command; 0 if there is no room: the client gets `-PLUGINERR`, and the instance is kept. Any other address that does not do traps."
 	case "lk_command":
 		return "lk_command(id, argc, frame) -> i32", "For each command: the id its manifest gives it, the number of arguments, the address of the frame. Returns 0 or an error."
 	case "lk_wake":

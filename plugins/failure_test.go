@@ -49,3 +49,23 @@ func TestInstanceThatCannotBegin(t *testing.T) {
 	b.want("+OK", "MODULE", "RELOAD", "h")
 	b.want("$-1", "H.RUN", "k")
 }
+
+// Whoever sends what a guest has no room for is told, and cannot have the module disabled:
+// its instance is kept.
+func TestNoRoomForArguments(t *testing.T) {
+	b := newBench(t, plugins.Options{MaxFailures: 2})
+	path := guest{
+		arena: `(if (i32.gt_u (local.get $size) (i32.const 8192)) (then (return (i32.const 0)))) (i32.const 1024)`,
+		body:  `(call $reply_int (i64.const 1))`, limits: map[string]int{"instances": 1, "memory_pages": 1},
+	}.build(t)
+	b.want("+OK", "MODULE", "LOAD", path)
+	for range 5 {
+		b.want(":1", "H.RUN", "k")
+		b.want("-PLUGINERR h: lk_arena(10037) returned 0: no room for the arguments", "H.RUN", "k", strings.Repeat("x", 9991))
+		b.want("-PLUGINERR h: the arguments take 70046 bytes, the module's memory may have 65536", "H.RUN", "k", strings.Repeat("x", 70_000))
+	}
+	b.want(":6", "H.CALLS")
+	if m := b.host.List()[0]; m.Traps != 0 || m.Errors != 10 || m.Disabled != "" {
+		t.Errorf("the module counts %d traps and %d errors, disabled %q; want 0, 10 and not", m.Traps, m.Errors, m.Disabled)
+	}
+}

@@ -60,10 +60,26 @@ func (in *instance) writeFrame(args [][]byte) error {
 	return nil
 }
 
+// errNoRoom is that arguments do not fit into the guest, which is no fault of the guest's: whoever
+// sends such must not be able to have it disabled.
+type errNoRoom struct{ reason string }
+
+func (e *errNoRoom) Error() string { return e.reason }
+
+// unfit is what becomes of a call whose frame was not written: an error ends the instance.
+func (in *instance) unfit(err error) error {
+	var e *errNoRoom
+	if errors.As(err, &e) {
+		in.failed = in.m.problem(e.reason)
+		return nil
+	}
+	return err
+}
+
 // growArena asks the guest for more room.
 func (in *instance) growArena(size int) error {
-	if size > 1<<30 {
-		return errors.New("the arguments are larger than a guest's memory may be")
+	if most := in.m.host.pages(in.m.man) << 16; size > most {
+		return &errNoRoom{fmt.Sprintf("the arguments take %d bytes, the module's memory may have %d", size, most)}
 	}
 	size = max(size, 4096)
 	in.stack[0] = uint64(size)
@@ -71,7 +87,10 @@ func (in *instance) growArena(size int) error {
 		return errors.New("lk_arena: " + reason(err))
 	}
 	at := uint32(in.stack[0])
-	if at == 0 || at%8 != 0 || uint64(at)+uint64(size) > uint64(len(in.memory)) {
+	switch {
+	case at == 0:
+		return &errNoRoom{fmt.Sprintf("lk_arena(%d) returned 0: no room for the arguments", size)}
+	case at%8 != 0 || uint64(at)+uint64(size) > uint64(len(in.memory)):
 		return fmt.Errorf("lk_arena(%d) returned %d: no room for the arguments", size, at)
 	}
 	in.arena, in.arenaLen = at, uint32(size)

@@ -510,7 +510,7 @@ func (in *instance) run(c *command.Call, cmd *guestCommand) error {
 	}
 	in.mayBlock = true
 	if err := in.writeFrame(c.Args); err != nil {
-		return err
+		return in.unfit(err)
 	}
 	// What else there is to tell each other goes along, see fuel.Options.Entry.
 	in.keeping = true
@@ -537,7 +537,7 @@ func (in *instance) wake(c *command.Call, cmd *guestCommand, p *parked, reason u
 		return nil
 	}
 	if err := in.writeFrame(c.Args); err != nil {
-		return err
+		return in.unfit(err)
 	}
 	code, err := in.enter("lk_wake", in.wakeFn, uint64(p.token), reason, uint64(len(c.Args)), uint64(in.arena))
 	if code == wakeAgain && err == nil && in.failed == in.codeText(code) {

@@ -187,11 +187,7 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 	case man.ABI.Min > abiVersion || man.ABI.Max < abiVersion:
 		return nil, fmt.Errorf("the module wants ABI %d to %d, this latchkey has %d", man.ABI.Min, man.ABI.Max, abiVersion)
 	}
-	pages := h.opt.MaxPages
-	if man.Limits.MemoryPages > 0 {
-		pages = min(pages, man.Limits.MemoryPages)
-	}
-	code, err := fuel.Instrument(wasm, rewriting(pages))
+	code, err := fuel.Instrument(wasm, rewriting(h.pages(man)))
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +215,15 @@ func (h *Host) build(wasm []byte, path string, l Loading, instead string) (*modu
 		m.loading.Digest = fmt.Sprintf("%s%x", digestPrefix, sha256.Sum256(wasm))
 	}
 	return m, nil
+}
+
+// pages is how many pages of memory a module may have: what it asks for or what the
+// administrator allows, whichever is less.
+func (h *Host) pages(man *manifest.Manifest) int {
+	if asked := man.Limits.MemoryPages; asked > 0 {
+		return min(asked, h.opt.MaxPages)
+	}
+	return h.opt.MaxPages
 }
 
 func checkDigest(wasm []byte, want string) error {
