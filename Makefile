@@ -157,6 +157,7 @@ million: ## a million calls of each example plugin, in each language, with flat 
 mutants: ## leave the key lock and the undo out on purpose: the tests must fail
 	sh store/mutants.sh
 	sh scripting/mutants.sh
+	sh plugins/mutants.sh
 	LATCHKEY_MUTANTS=1 $(GO) test -count 1 -run '^TestMutantsAreCaught$$' ./proxy/histories
 
 conformance: build ## score latchkey with Redis's own tests: LK_SUITE=checkout of Redis 7.2.6, UNITS="locks core unit/type/string ..."

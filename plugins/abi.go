@@ -61,6 +61,9 @@ func (f *hostFunc) Call(ctx context.Context, stack []uint64) {
 		panic(&trap{"a host function was called outside of a command"})
 	}
 	in.charge(hostCall)
+	if in.foreseen.state != fuel.ForeseenNone && !mutantNoSettle {
+		in.settle()
+	}
 	f.call(in, stack)
 }
 
@@ -143,6 +146,16 @@ func (in *instance) bytes(ptr, length uint64) []byte {
 	return b
 }
 
+// argumentAt is an argument of the call. One that there is not traps.
+func (in *instance) argumentAt(index uint64) []byte {
+	args, i := in.call.Args, uint32(index)
+	if uint64(i) >= uint64(len(args)) {
+		panic(&trap{fmt.Sprintf("argument %d is asked for, but there are %d", i, len(args))})
+	}
+	in.charge(int64(uint(len(args[i])) / byteCost))
+	return args[i]
+}
+
 // inMemory traps if a range is outside of guest memory.
 func (in *instance) inMemory(ptr, length uint64) {
 	if end := uint64(uint32(ptr)) + uint64(uint32(length)); end > uint64(len(in.memory)) {
@@ -163,7 +176,10 @@ func aligned(ptr uint64, size uint32) {
 
 // key finds a key that the call holds and that the module may read, or write.
 func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
-	name := in.bytes(ptr, length)
+	return in.keyNamed(in.bytes(ptr, length), write)
+}
+
+func (in *instance) keyNamed(name []byte, write bool) (*store.Key, int32) {
 	in.charge(int64(len(in.declared)))
 	if in.reaches {
 		if !in.may(name, write) {

@@ -181,11 +181,23 @@ key         value
 `,
 		call: func(in *instance, stack []uint64) {
 			value := in.bytes(stack[2], stack[3])
-			k, code := in.stringKey(stack[0], stack[1])
-			if code == 0 && bytes.Equal(k.Str(), value) {
-				k.Delete()
-				in.call.Notify(store.NotifyGeneric, "del", k)
-				code = 1
+			k, code := in.key(stack[0], stack[1], true)
+			if code == 0 {
+				code = in.deleteEqual(k, value)
+			}
+			result(stack, code)
+		},
+	},
+	{
+		name: "cad_args", params: types(i32, i32), results: types(i32),
+		usage: "cad_args(key_index, value_index) -> i32",
+		doc:   "`cad` of two arguments of the command by their indexes, 0 being its name, as the client has sent them: whatever the guest has done to the frame. What a command asks first of all it is mostly answered without leaving the guest, if it asked the same when it ran last. An index that no argument has traps.",
+		call: func(in *instance, stack []uint64) {
+			in.remember(stack[0], stack[1])
+			key, value := in.argumentAt(stack[0]), in.argumentAt(stack[1])
+			k, code := in.keyNamed(key, true)
+			if code == 0 {
+				code = in.deleteEqual(k, value)
 			}
 			result(stack, code)
 		},

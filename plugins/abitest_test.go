@@ -55,6 +55,11 @@ func abi(t testing.TB, opt plugins.Options) *bench {
 // for its address; ~ in it is a blank.
 func (b *bench) program(words string) string {
 	b.t.Helper()
+	return b.do(programArgs(words)...)
+}
+
+// programArgs is the command that runs a program.
+func programArgs(words string) []string {
 	args := strings.Fields(words)
 	if !strings.HasPrefix(words, "ABI.") {
 		args = append([]string{"ABI.RUN", "abi:k"}, args...)
@@ -83,7 +88,7 @@ func (b *bench) program(words string) string {
 		}
 		all = append(all, literals[i+1])
 	}
-	return b.do(all...)
+	return all
 }
 
 // TestABI calls every function of the ABI with good arguments and bad ones. The
@@ -159,6 +164,15 @@ func TestABI(t *testing.T) {
 		{"", "@1 #1 'v !cad =", ":-1", "$-1"},
 		{"SADD abi:k v", "@1 #1 'v !cad =", ":-100", ""},
 		{"SET abi:k v", "@1 #1 0 131073 !cad =", outside, "$1\r\nv"},
+		{"SET abi:k 1", "1 2 !cad_args =", ":1", "$-1"},
+		{"SET abi:k 2", "1 2 !cad_args =", ":0", "$1\r\n2"},
+		{"", "1 2 !cad_args =", ":-1", "$-1"},
+		{"SADD abi:k 1", "1 2 !cad_args =", ":-100", ""},
+		{"SADD abi:k 1", "1 2 !cad_args ^", wrong, ""},
+		{"SET abi:k 0", "0 2 !cad_args =", ":-101", "$1\r\n0"},
+		{"SET ro:k 1", "ABI.RUN ro:k 1 2 !cad_args =", ":-101", ""},
+		{"", "1 7 !cad_args =", "-PLUGINERR abitest: argument 7 is asked for, but there are 7", ""},
+		{"", "-1 2 !cad_args =", "-PLUGINERR abitest: argument 4294967295 is asked for, but there are 7", ""},
 		{"", "@1 #1 !pttl =", ":-2", ""},
 		{"SET abi:k v", "@1 #1 !pttl =", ":-1", ""},
 		{"", "-1 -1 !pttl =", outside, ""},

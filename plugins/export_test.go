@@ -29,6 +29,17 @@ func HostFunctions() []HostFunction {
 	return out
 }
 
+// CountCalls counts the calls of a function of the ABI that reach the host, until done.
+func CountCalls(name string) (count func() int, done func()) {
+	f, n := abiByName(name), 0
+	was := f.call
+	f.call = func(in *instance, stack []uint64) {
+		n++
+		was(in, stack)
+	}
+	return func() int { return n }, func() { f.call = was }
+}
+
 // WASIFunctions are all functions of WASI.
 func WASIFunctions() []HostFunction {
 	var out []HostFunction

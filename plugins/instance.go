@@ -42,6 +42,7 @@ type instance struct {
 	memory   linear
 	fuel     api.MutableGlobal
 	kept     api.MutableGlobal // whether a reply was kept in the guest: fuel.KeptAwait
+	foresees api.MutableGlobal // whether what was foreseen was answered in the guest: fuel.ForeseenAwait
 	command  api.Function
 	arenaFn  api.Function
 	wakeFn   api.Function // these may be missing
@@ -87,6 +88,8 @@ type turn struct {
 	filled   bool // it has: integer, to be given when the call has ended
 	seeded   bool
 	stateful manifest.State // what the call may do with the module's state
+	cmd      *guestCommand  // what it asks first is to be remembered; or nil
+	foreseen foreseen
 	parked   *parked
 
 	failed  string
@@ -143,12 +146,13 @@ func (m *module) instantiate() (in *instance, err error) {
 	in.eventFn, in.closedFn = guest.ExportedFunction("lk_event"), guest.ExportedFunction("lk_closed")
 	in.fuel, _ = guest.ExportedGlobal(fuel.GlobalName).(api.MutableGlobal)
 	in.kept, _ = guest.ExportedGlobal(fuel.KeptName).(api.MutableGlobal)
+	in.foresees, _ = guest.ExportedGlobal(fuel.ForeseenName).(api.MutableGlobal)
 	defer func() {
 		if err != nil {
 			guest.Close(in)
 		}
 	}()
-	if in.fuel == nil || in.kept == nil {
+	if in.fuel == nil || in.kept == nil || in.foresees == nil {
 		return nil, errors.New("the module was not instrumented")
 	}
 	if start := guest.ExportedFunction("_initialize"); start != nil {
@@ -515,12 +519,17 @@ func (in *instance) run(c *command.Call, cmd *guestCommand) error {
 	// What else there is to tell each other goes along, see fuel.Options.Entry.
 	in.keeping = true
 	in.entered = "lk_command"
-	stack := in.stack[:4]
+	stack := in.stack[:7]
+	stack[5] = in.foresee(cmd, c.Args)
 	stack[0], stack[1], stack[2], stack[3] = uint64(uint32(cmd.id)), uint64(len(c.Args)), uint64(in.arena), uint64(in.left)
+	stack[4], stack[6] = uint64(in.foreseen.state), uint64(uint32(in.foreseen.answer))
 	if err := in.command.CallWithStack(in, stack); err != nil {
 		return errors.New(reason(err))
 	}
 	in.left, in.keeping = int64(stack[1]), false
+	if uint32(stack[4]) == fuel.ForeseenAnswered {
+		in.answered()
+	}
 	if uint32(stack[2]) == fuel.KeptFilled {
 		// It is the only one, or the host would know.
 		in.hosted += hostCall

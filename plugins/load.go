@@ -152,9 +152,13 @@ func InstrumentedSize(wasm []byte, man *manifest.Manifest) (int, error) {
 }
 
 // rewriting says how modules are rewritten: a command's reply that is a lone integer
-// leaves the guest with its return.
+// leaves the guest with its return, and a comparison that is foreseen does not leave it.
 func rewriting(pages int) fuel.Options {
-	return fuel.Options{MemoryPages: uint32(pages), Entry: "lk_command", Kept: fuel.Import{Module: abiModule, Name: "reply_int"}}
+	return fuel.Options{
+		MemoryPages: uint32(pages), Entry: "lk_command",
+		Kept:     fuel.Import{Module: abiModule, Name: "reply_int"},
+		Foreseen: fuel.Import{Module: abiModule, Name: "cad_args"},
+	}
 }
 
 // prepare does all of loading but the registering. A module that takes the place

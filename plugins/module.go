@@ -243,6 +243,7 @@ type guestCommand struct {
 	readOnly bool
 	state    manifest.State // what it may do with the module's
 	hint     command.Hint
+	asked    atomic.Uint64 // what it asks first: see comparison
 }
 
 // spec is the table's record of a plugin command.

@@ -72,6 +72,7 @@
   (import "latchkey_v1" "config_get" (func $config_get (param i32 i32 i32 i32) (result i32)))
   (import "latchkey_v1" "client" (func $client (param i32 i32 i32) (result i32)))
   (import "latchkey_v1" "log" (func $log (param i32 i32 i32)))
+  (import "latchkey_v1" "cad_args" (func $cad_args (param i32 i32) (result i32)))
   (memory (export "memory") 2)
   (global $n (mut i32) (i32.const 0))       ;; numbers in the list, at 8192
   (global $last (mut i64) (i64.const 0))
@@ -130,6 +131,7 @@
     "config_get\00\00\00\00\00\00"
     "client\00\00\00\00\00\00\00\00\00\00"
     "log\00\00\00\00\00\00\00\00\00\00\00\00\00"
+    "cad_args\00\00\00\00\00\00\00\00"
   )
 
   (func $p (param $i i32) (result i64) (i64.load (i32.add (i32.const 8192) (i32.shl (local.get $i) (i32.const 3)))))
@@ -139,8 +141,8 @@
     (global.set $n (i32.add (global.get $n) (i32.const 1))))
 
   (func $invoke (param $fn i32)
-    (block $b49 (block $b48 (block $b47 (block $b46 (block $b45 (block $b44 (block $b43 (block $b42 (block $b41 (block $b40 (block $b39 (block $b38 (block $b37 (block $b36 (block $b35 (block $b34 (block $b33 (block $b32 (block $b31 (block $b30 (block $b29 (block $b28 (block $b27 (block $b26 (block $b25 (block $b24 (block $b23 (block $b22 (block $b21 (block $b20 (block $b19 (block $b18 (block $b17 (block $b16 (block $b15 (block $b14 (block $b13 (block $b12 (block $b11 (block $b10 (block $b9 (block $b8 (block $b7 (block $b6 (block $b5 (block $b4 (block $b3 (block $b2 (block $b1 (block $b0 (block $none
-      (br_table $b0 $b1 $b2 $b3 $b4 $b5 $b6 $b7 $b8 $b9 $b10 $b11 $b12 $b13 $b14 $b15 $b16 $b17 $b18 $b19 $b20 $b21 $b22 $b23 $b24 $b25 $b26 $b27 $b28 $b29 $b30 $b31 $b32 $b33 $b34 $b35 $b36 $b37 $b38 $b39 $b40 $b41 $b42 $b43 $b44 $b45 $b46 $b47 $b48 $b49 $none (local.get $fn))
+    (block $b50 (block $b49 (block $b48 (block $b47 (block $b46 (block $b45 (block $b44 (block $b43 (block $b42 (block $b41 (block $b40 (block $b39 (block $b38 (block $b37 (block $b36 (block $b35 (block $b34 (block $b33 (block $b32 (block $b31 (block $b30 (block $b29 (block $b28 (block $b27 (block $b26 (block $b25 (block $b24 (block $b23 (block $b22 (block $b21 (block $b20 (block $b19 (block $b18 (block $b17 (block $b16 (block $b15 (block $b14 (block $b13 (block $b12 (block $b11 (block $b10 (block $b9 (block $b8 (block $b7 (block $b6 (block $b5 (block $b4 (block $b3 (block $b2 (block $b1 (block $b0 (block $none
+      (br_table $b0 $b1 $b2 $b3 $b4 $b5 $b6 $b7 $b8 $b9 $b10 $b11 $b12 $b13 $b14 $b15 $b16 $b17 $b18 $b19 $b20 $b21 $b22 $b23 $b24 $b25 $b26 $b27 $b28 $b29 $b30 $b31 $b32 $b33 $b34 $b35 $b36 $b37 $b38 $b39 $b40 $b41 $b42 $b43 $b44 $b45 $b46 $b47 $b48 $b49 $b50 $none (local.get $fn))
     ) (unreachable)
     ) (global.set $last (i64.extend_i32_s (call $get (call $w (i32.const 0)) (call $w (i32.const 1)) (call $w (i32.const 2)) (call $w (i32.const 3))))) (return)
     ) (global.set $last (i64.extend_i32_s (call $set (call $w (i32.const 0)) (call $w (i32.const 1)) (call $w (i32.const 2)) (call $w (i32.const 3)) (call $w (i32.const 4)) (call $p (i32.const 5))))) (return)
@@ -192,6 +194,7 @@
     ) (global.set $last (i64.extend_i32_s (call $config_get (call $w (i32.const 0)) (call $w (i32.const 1)) (call $w (i32.const 2)) (call $w (i32.const 3))))) (return)
     ) (global.set $last (i64.extend_i32_s (call $client (call $w (i32.const 0)) (call $w (i32.const 1)) (call $w (i32.const 2))))) (return)
     ) (call $log (call $w (i32.const 0)) (call $w (i32.const 1)) (call $w (i32.const 2))) (return)
+    ) (global.set $last (i64.extend_i32_s (call $cad_args (call $w (i32.const 0)) (call $w (i32.const 1))))) (return)
   )
 
   ;; The number of the function whose name stands at a, n bytes long.
@@ -208,7 +211,7 @@
               (then (i32.load8_u (i32.add (local.get $a) (local.get $j)))) (else (i32.const 0)))))
           (br_if $byte (i32.le_u (local.tee $j (i32.add (local.get $j) (i32.const 1))) (local.get $n))))
         (return (local.get $i)))
-      (br_if $each (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 50))))
+      (br_if $each (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 51))))
     (unreachable))
 
   ;; The decimal number at a, n bytes long.

@@ -49,6 +49,7 @@ const (
 	editReturn                   // return becomes a branch to label value, if calls are counted
 	editHelper                   // a call of helper value
 	editKept                     // a call of import value, an Options.Kept
+	editForeseen                 // a call of import value, an Options.Foreseen
 	editLabel                    // a label: value
 	editGet                      // local value is put on the stack
 	editUnless                   // a branch to label value, unless what is on the stack is other than 0
@@ -73,7 +74,7 @@ type walk struct {
 	m       *module
 	helpers *helpers
 	exact   bool   // see Options
-	kept    []bool // imports that are Options.Kept
+	entry   *entry // or nil
 	r       reader
 	b       body
 	frames  []frame
@@ -86,6 +87,7 @@ type walk struct {
 	tables  int // targets of all functions so far
 	flow    flow
 	nested  bool // calls functions that may call this one again
+	foresee bool // calls an Options.Foreseen, and has the locals for its arguments
 	serial  uint32
 	jumps   jumps
 }
@@ -95,7 +97,7 @@ func (w *walk) function(b body) error {
 	w.b = b
 	w.r = reader{b: w.m.bytes[:b.end], at: b.code, fn: int(b.fn), what: "code"}
 	w.frames, w.points, w.edits = w.frames[:0], w.points[:0], w.edits[:0]
-	w.run, w.blocks, w.loops, w.targets, w.nested = 0, 0, 0, 0, false
+	w.run, w.blocks, w.loops, w.targets, w.nested, w.foresee = 0, 0, 0, 0, false, false
 	w.flow.depth, w.serial = 0, 0
 	w.jumps.reset()
 	w.frames = append(w.frames, frame{op: opBlock})
@@ -415,8 +417,12 @@ func (w *walk) call(at int) {
 		w.returned()
 	}
 	w.functionIndex()
-	if int(i) < len(w.kept) && w.kept[i] && w.r.err == nil {
-		w.edits = append(w.edits, edit{at, w.r.at, editKept, i})
+	if w.r.err == nil && w.entry.answers(i) {
+		kind := editKept
+		if w.entry.foreseen[i] {
+			kind, w.foresee = editForeseen, true
+		}
+		w.edits = append(w.edits, edit{at, w.r.at, kind, i})
 		// An if with two arms is less than two checks.
 		w.blocks += 2
 		w.flow.check()

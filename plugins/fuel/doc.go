@@ -27,7 +27,8 @@
 //     going through a table (dispatch.go).
 //   - The function that the host calls most, [Options.Entry], can be called with what
 //     the host would have to set and read besides, and keep the argument of one call
-//     of an import, [Options.Kept], until it returns.
+//     of an import, [Options.Kept], until it returns, and be answered in the guest what
+//     the host has foreseen that it will ask, [Options.Foreseen].
 //
 // The charge is an upper bound: code that is skipped by a branch may have been
 // charged, at most 64 units for each check passed, or the rest of a straight

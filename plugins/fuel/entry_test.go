@@ -104,11 +104,7 @@ func TestEntryKeepsNothingWhenToldSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i64 := []api.ValueType{api.ValueTypeI64}
-	if _, err = rt.NewHostModuleBuilder(HostModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc((&host{budget: 1 << 20}).refill), i64, i64).Export(RefillName).Instantiate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	provideRefill(t, rt)
 	g, err := rt.Instantiate(context.Background(), out)
 	if err != nil {
 		t.Fatal(err)

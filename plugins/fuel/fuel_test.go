@@ -135,11 +135,11 @@ func keepsNotes(export string) Options { return Options{Entry: export, Kept: Imp
 // noted, the fuel that is left, and whether a note was kept.
 func enter(m api.Module, budget int64, args ...uint64) (results []uint64, noted []int64, left int64, kept uint32, err error) {
 	ctx := context.WithValue(context.Background(), notes{}, &noted)
-	results, err = m.ExportedFunction(EntryName).Call(ctx, append(slices.Clone(args), uint64(budget))...)
+	results, err = m.ExportedFunction(EntryName).Call(ctx, append(slices.Clone(args), uint64(budget), ForeseenNone, 0, 0)...)
 	if err != nil {
 		return nil, noted, 0, 0, err
 	}
-	n := len(results) - 3
+	n := len(results) - 4
 	if kept = uint32(results[n+1]); kept == KeptFilled {
 		noted = append([]int64{int64(results[n+2])}, noted...)
 	}

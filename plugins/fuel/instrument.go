@@ -111,13 +111,15 @@ func (w *writer) module() ([]byte, error) {
 		w.vector(secGlobal, 2, globals)
 		w.vector(secExport, 1, b)
 	} else {
-		globals = append(globals, typeI32, 1, opI32Const, 0, opEnd) // KeptNone
-		w.vector(secGlobal, 4, append(globals, mutableZero...))
+		zero := []byte{typeI32, 1, opI32Const, 0, opEnd} // KeptNone, ForeseenNone
+		w.vector(secGlobal, 2+entryGlobals, slices.Concat(globals, zero, mutableZero, zero, mutableZero, zero))
 		b = append(appendName(b, KeptName), 3)
 		b = appendU32(b, m.keptGlobal())
+		b = append(appendName(b, ForeseenName), 3)
+		b = appendU32(b, m.foreseenGlobal())
 		b = append(appendName(b, EntryName), 0)
 		b = appendU32(b, m.helperFunction(uint32(len(w.helpers.keys))))
-		w.vector(secExport, 3, b)
+		w.vector(secExport, 4, b)
 	}
 
 	w.copied(secStart)
@@ -207,10 +209,7 @@ func (m *module) maxPages(limit uint32) uint32 {
 
 // code returns the rewritten bodies, each with its length before it.
 func (w *writer) code() ([]byte, error) {
-	walk := walk{m: w.m, helpers: w.helpers, exact: w.opt.exact}
-	if w.entry != nil {
-		walk.kept = w.entry.kept
-	}
+	walk := walk{m: w.m, helpers: w.helpers, exact: w.opt.exact, entry: w.entry}
 	out := make([]byte, 0, 2*(w.m.sections[secCode].end-w.m.sections[secCode].items))
 	var b []byte
 	for _, original := range w.m.bodies {
@@ -233,9 +232,16 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 	m, src := w.m, walk.b
 	scratch := uint32(src.locals)
 	weight := int64(1 + src.locals/64)
-	b = appendU32(b, uint32(src.groups+1))
+	groups := src.groups + 1
+	if walk.foresee {
+		groups++
+	}
+	b = appendU32(b, uint32(groups))
 	b = append(b, m.bytes[src.groupsAt:src.code]...)
 	b = append(b, 1, typeI64)
+	if walk.foresee {
+		b = append(b, 2, typeI32)
+	}
 	if walk.nested {
 		b = appendAdd(b, m.depthGlobal(), scratch, weight)
 		b = append(b, opLocalGet)
@@ -267,6 +273,8 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 			b = appendU32(b, m.helperFunction(e.value))
 		case editKept:
 			b = m.appendKept(b, e.value, scratch)
+		case editForeseen:
+			b = m.appendForeseen(b, e.value, scratch+1)
 		case editLabel:
 			b = appendU32(b, e.value)
 		case editGet:

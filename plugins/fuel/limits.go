@@ -16,6 +16,9 @@ const (
 	// KeptName is the export by which the host reads and sets what is known of
 	// Options.Kept, one of KeptNone, KeptAwait and KeptFilled.
 	KeptName = "latchkey_kept"
+	// ForeseenName is the export by which the host reads and sets what is known of
+	// Options.Foreseen, one of ForeseenNone, ForeseenAwait and ForeseenAnswered.
+	ForeseenName = "latchkey_foreseen"
 
 	reservedPrefix = "latchkey_"
 )
@@ -114,15 +117,23 @@ type Options struct {
 	Depth uint32
 
 	// Entry is an exported function, of 8 parameters and 8 results at most, that the
-	// host may call as EntryName as well, with its fuel as one more parameter and as
-	// the first of three more results. If there is none, nothing is added.
+	// host may call as EntryName as well, with more parameters and
+	// results: see entry.go. If there is none, nothing is added.
 	Entry string
 
 	// Kept is an imported function of type (i64) -> (). Its first call while Entry runs
-	// does not leave the guest: the argument is the last result of EntryName, if the
+	// does not leave the guest: the argument is a result of EntryName, if the
 	// one before it is KeptFilled. Every other call is the host's. The host calls it
 	// off by setting KeptName to KeptNone. A call through a table is always the host's.
 	Kept Import
+
+	// Foreseen is an imported function of type (i32, i32) -> i32. With EntryName the host
+	// may tell one call of it that it foresees, and the answer. A guest that makes this call
+	// gets the answer without leaving, once; the last result of EntryName says whether it
+	// did. Before the host does anything that would change the answer, or that depends on
+	// what the answered call has done, it looks at ForeseenName and sets it to ForeseenNone.
+	// A call through a table is always the host's.
+	Foreseen Import
 
 	// exact charges each instruction by itself when it runs: the truth that
 	// tests compare the charges with.

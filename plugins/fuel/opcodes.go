@@ -47,14 +47,17 @@ const (
 	opI32Eq        = 0x46
 	opI32GtU       = 0x4b
 	opI32LeU       = 0x4d
+	opI64Eq        = 0x51
 	opI64LtS       = 0x53
 	opI64GtU       = 0x56
 	opI64LeU       = 0x58
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32And       = 0x71
 	opI32Or        = 0x72
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
+	opI64Or        = 0x84
 	opI64Shl       = 0x86
 	opI64ShrU      = 0x88
 	opI64ExtendU   = 0xad

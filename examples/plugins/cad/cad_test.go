@@ -20,7 +20,8 @@ var modules = []string{"wat/cad.wasm"}
 // keyspace answers the host functions that the plugin calls.
 type keyspace struct {
 	keys    map[string]string
-	err     int32 // answered by cad in place of a result, if negative
+	args    []string // of the command
+	err     int32    // answered by cad_args in place of a result, if negative
 	replies []int64
 	refills int
 }
@@ -65,7 +66,7 @@ func instantiate(t testing.TB, file string, host *keyspace) *instance {
 		t.Fatal(err)
 	}
 	_, err = rt.NewHostModuleBuilder("latchkey_v1").
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(host.cad), []api.ValueType{i32, i32, i32, i32}, []api.ValueType{i32}).Export("cad").
+		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(host.cadArgs), []api.ValueType{i32, i32}, []api.ValueType{i32}).Export("cad_args").
 		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(host.replyInt), []api.ValueType{i64}, nil).Export("reply_int").
 		Instantiate(ctx)
 	if err != nil {
@@ -85,19 +86,15 @@ func instantiate(t testing.TB, file string, host *keyspace) *instance {
 	return in
 }
 
-func (k *keyspace) cad(_ context.Context, mod api.Module, stack []uint64) {
-	key, ok1 := mod.Memory().Read(uint32(stack[0]), uint32(stack[1]))
-	value, ok2 := mod.Memory().Read(uint32(stack[2]), uint32(stack[3]))
-	if !ok1 || !ok2 {
-		panic("pointer outside of memory")
-	}
+func (k *keyspace) cadArgs(_ context.Context, _ api.Module, stack []uint64) {
+	key, value := k.args[uint32(stack[0])], k.args[uint32(stack[1])]
 	result := int32(-1)
-	if held, found := k.keys[string(key)]; k.err != 0 {
+	if held, found := k.keys[key]; k.err != 0 {
 		result = k.err
 	} else if found {
 		result = 0
-		if held == string(value) {
-			delete(k.keys, string(key))
+		if held == value {
+			delete(k.keys, key)
 			result = 1
 		}
 	}
@@ -120,6 +117,7 @@ func (in *instance) call(t testing.TB, name string, args ...uint64) int32 {
 // frame writes a command's frame, as the server does, and returns its address.
 func (in *instance) frame(t testing.TB, args ...string) uint32 {
 	t.Helper()
+	in.host.args = args
 	size := 16 + 8*len(args)
 	for _, a := range args {
 		size += len(a)

@@ -190,6 +190,12 @@ int32_t lk_cas(const void *key, uint32_t key_len, const void *old, uint32_t old_
 LK_IMPORT("cad")
 int32_t lk_cad(const void *key, uint32_t key_len, const void *value, uint32_t value_len);
 
+/* lk_cad of two arguments of the command by their indexes, as the client has sent them.
+ * As the first thing that a command asks for it is the quickest: the host mostly knows
+ * the answer before the command begins. An index that no argument has traps. */
+LK_IMPORT("cad_args")
+int32_t lk_cad_args(uint32_t key, uint32_t value);
+
 /* The time to live in milliseconds, -1 if the key never expires, -2 if it does
  * not exist. */
 LK_IMPORT("pttl")

@@ -30,6 +30,7 @@ func hostCAS(key unsafe.Pointer, keyLen uint32, old unsafe.Pointer, oldLen uint3
 func hostCAD(key unsafe.Pointer, keyLen uint32, value unsafe.Pointer, valueLen uint32) int32 {
 	panic(outside)
 }
+func hostCADArgs(key, value uint32) int32                           { panic(outside) }
 func hostPTTL(key unsafe.Pointer, keyLen uint32) int64              { panic(outside) }
 func hostPExpire(key unsafe.Pointer, keyLen uint32, ms int64) int32 { panic(outside) }
 func hostKeyStateGet(key unsafe.Pointer, keyLen uint32, buf unsafe.Pointer, size uint32, version unsafe.Pointer) int32 {

@@ -36,6 +36,9 @@ func hostCAS(key unsafe.Pointer, keyLen uint32, old unsafe.Pointer, oldLen uint3
 //go:noescape
 func hostCAD(key unsafe.Pointer, keyLen uint32, value unsafe.Pointer, valueLen uint32) int32
 
+//go:wasmimport latchkey_v1 cad_args
+func hostCADArgs(key, value uint32) int32
+
 //go:wasmimport latchkey_v1 pttl
 //go:noescape
 func hostPTTL(key unsafe.Pointer, keyLen uint32) int64

@@ -56,6 +56,10 @@ func onKeyAndValue(host func(key, value []byte) int32, key, value []byte) int32 
 	return host(key, value)
 }
 
+func onArgs(host func(key, value uint32) int32, key, value int) int32 {
+	return host(uint32(key), uint32(value))
+}
+
 func del(key []byte) int32    { return hostDel(start(key), uint32(len(key))) }
 func exists(key []byte) int32 { return hostExists(start(key), uint32(len(key))) }
 func typeOf(key []byte) int32 { return hostType(start(key), uint32(len(key))) }
@@ -118,6 +122,14 @@ const (
 // live; above 0 the key expires px milliseconds after commit.
 func (c *Call) CompareAndSet(key, old, value []byte, px int64) (Comparison, error) {
 	code := hostCAS(start(key), uint32(len(key)), start(old), uint32(len(old)), start(value), uint32(len(value)), px)
+	return Comparison(code), failed(code)
+}
+
+// CompareAndDeleteArgs is CompareAndDelete of two arguments by their indexes, as the client
+// has sent them. As the first thing that a command does it is the quickest: the host mostly
+// knows the answer before the command begins.
+func (c *Call) CompareAndDeleteArgs(key, value int) (Comparison, error) {
+	code := onArgs(hostCADArgs, key, value)
 	return Comparison(code), failed(code)
 }
 

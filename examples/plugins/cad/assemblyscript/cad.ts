@@ -32,7 +32,7 @@ function answer(c: Call, result: i32): i32 {
 }
 
 function compareAndDelete(c: Call): i32 {
-  return answer(c, c.compareAndDelete(c.arg(1), c.arg(2)));
+  return answer(c, c.compareAndDeleteArgs(1, 2));
 }
 
 const ms = new Integer();

@@ -30,11 +30,6 @@ static int32_t answer(int32_t result)
 	return LK_OK;
 }
 
-static int32_t compare_and_delete(const struct lk_arg *key, const struct lk_arg *value)
-{
-	return answer(lk_cad(key->ptr, key->len, value->ptr, value->len));
-}
-
 /* Whether a key can live for so long from now on; Redis refuses times that overflow, too. */
 static int lasts(int64_t ms)
 {
@@ -84,7 +79,7 @@ int32_t LK_EXPORT(lk_command)(int32_t id, uint32_t argc, const struct lk_frame *
 {
 	switch (id) {
 	case 1:
-		return compare_and_delete(&frame->args[1], &frame->args[2]);
+		return answer(lk_cad_args(1, 2));
 	case 2:
 		return compare_and_set(argc, frame->args);
 	case 3:

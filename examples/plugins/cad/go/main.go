@@ -39,7 +39,7 @@ func init() {
 func main() { latchkey.Main() }
 
 func compareAndDelete(c *latchkey.Call) error {
-	result, err := c.CompareAndDelete(c.Arg(1), c.Arg(2))
+	result, err := c.CompareAndDeleteArgs(1, 2)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ latchkey::plugin! {
 }
 
 fn compare_and_delete(c: &Call) -> Result {
-    let result = c.compare_and_delete(c.arg(1), c.arg(2))?;
+    let result = c.compare_and_delete_args(1, 2)?;
     c.reply_int(result as i64);
     Ok(())
 }

@@ -72,6 +72,7 @@ function keys(c: Call): i32 {
   c.replyInt(c.get(key, buf));
   c.replyBulk(buf);
   c.replyInt(c.notify("myevent", key));
+  c.replyInt(c.compareAndDeleteArgs(1, 0));
   c.replyInt(c.compareAndDelete(key, LRANGE));
   c.replyInt(c.get(key, buf));
   c.replyInt(c.setKeyState(key, buf.setText("a state"), 7));
@@ -87,7 +88,7 @@ function keys(c: Call): i32 {
   c.replyInt(c.wakeKey(key));
   c.replyBool(c.type(key) == Type.Own);
   c.replyInt(c.del(key));
-  c.replyLen(28);
+  c.replyLen(29);
   return Code.OK;
 }
 

@@ -27,6 +27,7 @@ host! {
     fn incrby(key: *const u8, key_len: usize, delta: i64, out: *mut i64) -> i32 = "incrby";
     fn cas(key: *const u8, key_len: usize, old: *const u8, old_len: usize, new: *const u8, new_len: usize, px: i64) -> i32 = "cas";
     fn cad(key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> i32 = "cad";
+    fn cad_args(key: usize, value: usize) -> i32 = "cad_args";
     fn pttl(key: *const u8, key_len: usize) -> i64 = "pttl";
     fn pexpire(key: *const u8, key_len: usize, ms: i64) -> i32 = "pexpire";
 

@@ -65,7 +65,9 @@ fn keys(c: &Call) -> Result {
     assert_eq!(c.pexpire(key, 0), Ok(true));
     assert_eq!(c.pttl(key).map(Ttl::as_pttl), Ok(-1));
     assert_eq!(c.compare_and_set(key, b"41", b"1", 0), Ok(Comparison::Different));
+    assert_eq!(c.compare_and_delete_args(1, 0), Ok(Comparison::Different));
     assert_eq!(c.compare_and_delete(key, b"42"), Ok(Comparison::Equal));
+    assert_eq!(c.compare_and_delete_args(1, 1), Ok(Comparison::Missing));
     assert_eq!(c.compare_and_delete(key, b"42"), Ok(Comparison::Missing));
     assert_eq!(c.exists(key), Ok(false));
     assert_eq!(c.pexpire(key, 1), Ok(false));

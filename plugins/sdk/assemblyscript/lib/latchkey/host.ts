@@ -17,6 +17,8 @@ export declare function incrby(key: usize, keyLen: u32, delta: i64, out: usize):
 export declare function cas(key: usize, keyLen: u32, old: usize, oldLen: u32, value: usize, valueLen: u32, px: i64): i32;
 @external("latchkey_v1", "cad")
 export declare function cad(key: usize, keyLen: u32, value: usize, valueLen: u32): i32;
+@external("latchkey_v1", "cad_args")
+export declare function cad_args(key: u32, value: u32): i32;
 @external("latchkey_v1", "pttl")
 export declare function pttl(key: usize, keyLen: u32): i64;
 @external("latchkey_v1", "pexpire")

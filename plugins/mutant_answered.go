@@ -1,0 +1,8 @@
+//go:build mutant_answered
+
+package plugins
+
+const (
+	mutantNoSettle   = false
+	mutantNoAnswered = true
+)

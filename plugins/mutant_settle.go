@@ -1,0 +1,8 @@
+//go:build mutant_settle
+
+package plugins
+
+const (
+	mutantNoSettle   = true
+	mutantNoAnswered = false
+)
