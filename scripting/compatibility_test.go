@@ -143,7 +143,6 @@ var elsewhere = map[string]string{
 	"libraries after a restart":                                   "docs/SCRIPTING.md: there is no append-only file yet",
 	"undeclared keys in a script":                                 "proxy/histories: only the time differs",
 	"MONITOR":                                                     "proxy",
-	"the name of a chunk of `loadstring` in errors":               "TestCorpus, where it is not that long: only Debian's redis-server has 80",
 	"SELECT in a script, keys in several databases":               "proxy/histories: only the locks differ",
 }
 

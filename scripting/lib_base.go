@@ -442,7 +442,7 @@ func load(L *lua.LState, src, name string) int {
 	r.pay(L, len(src)) // compiling takes about as long as running that much
 	r.alloc(L, 64*len(src))
 	name = text.CString(name)
-	id := chunkID(name)
+	id := chunkID(name, 60)
 	if r.chunks == nil {
 		r.chunks = map[string]string{}
 	}
@@ -450,16 +450,17 @@ func load(L *lua.LState, src, name string) int {
 	proto, _, err := r.engine.compileSource(src, id)
 	if err != nil {
 		L.Push(lua.LNil)
-		L.Push(lua.LString(err.Error()))
+		rest := strings.TrimPrefix(err.Error(), id) // Lua's lexer leaves more room for the name
+		L.Push(lua.LString(chunkID(name, 80) + rest))
 		return 2
 	}
 	L.Push(L.NewFunctionFromProto(proto))
 	return 1
 }
 
-// chunkID is what error messages call a chunk, as Lua's luaO_chunkid.
-func chunkID(name string) string {
-	const size = 60
+// chunkID is what error messages call a chunk, in so many bytes with C's NUL, as
+// Lua's luaO_chunkid.
+func chunkID(name string, size int) string {
 	if name != "" && (name[0] == '=' || name[0] == '@') {
 		rest := name[1:]
 		if name[0] == '=' {
@@ -472,7 +473,7 @@ func chunkID(name string) string {
 	}
 	line, _, _ := strings.Cut(name, "\n")
 	line, _, _ = strings.Cut(line, "\r")
-	room := size - len("[string \"...\"]") - 1
+	room := size - len(" [string \"...\"] ") - 1
 	if len(line) > room || line != name {
 		return "[string \"" + line[:min(len(line), room)] + "...\"]"
 	}
