@@ -90,7 +90,8 @@ func (sc *scriptCall) leave() {
 	}
 }
 
-// Kill ends what has run for at least longer: the functions, or the scripts of
+// Kill ends what has run for at least longer, or whose transaction has had its keys
+// for as long, so that others are answered -BUSY: the functions, or the scripts of
 // EVAL. A name, unless it is empty, is the SHA1 of a script or the name of a
 // function, and ends only those. It returns how many it ended, and how many of
 // the other sort run for as long. What they wrote is undone.
@@ -104,7 +105,7 @@ func (r *Runner) Kill(functions bool, name string, longer time.Duration) (killed
 	defer r.mu.Unlock()
 	for sc := range r.running {
 		switch {
-		case now.Sub(sc.started) < longer:
+		case now.Sub(sc.started) < longer && sc.held() < longer:
 		case (sc.function != nil) != functions:
 			others++
 		case name == "" || name == sc.name():
@@ -113,6 +114,14 @@ func (r *Runner) Kill(functions bool, name string, longer time.Duration) (killed
 		}
 	}
 	return killed, others
+}
+
+// held is for how long the script's transaction has had its keys.
+func (sc *scriptCall) held() time.Duration {
+	if sc.outer.Tx == nil {
+		return 0
+	}
+	return sc.outer.Tx.Held()
 }
 
 // Long is the number of scripts running for longer than 2 ms.

@@ -63,6 +63,32 @@ func TestKillEndsAll(t *testing.T) {
 	c.expect("$4 free", "EVAL", "local e = os.clock() + 0.01 repeat until os.clock() > e return 'free'", "0") // the permits are back
 }
 
+// TestKillEndsWhatIsCalledBusy: whoever is answered -BUSY for a key can kill the
+// script that holds it, though that one began to run after its transaction had the
+// key, as in a MULTI behind other commands.
+func TestKillEndsWhatIsCalledBusy(t *testing.T) {
+	const threshold = 50 * time.Millisecond
+	born := time.Now()
+	var looks atomic.Int64
+	slow := func() time.Time { // by which nothing ever reaches the threshold
+		return born.Add(min(time.Duration(looks.Add(1))*10*time.Microsecond, threshold/2))
+	}
+	r := newRoomOn(t, Settings{}, store.Options{}, Options{Version: "7.0.15", Now: slow})
+	reply, _ := r.spin("k")
+	defer r.runner.Kill(false, "", 0) // if the test fails
+	r.engine.Busy.Store(int64(threshold))
+	c := r.client()
+	c.sess.Wait.Busy = threshold
+	c.expect("-"+command.ErrBusyScript, "GET", "k")
+	if got := c.do("SCRIPT", "KILL"); got != "+OK\r\n" {
+		t.Fatalf("SCRIPT KILL: %q", got)
+	}
+	if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+		t.Errorf("the killed script answered %q", got)
+	}
+	c.expect(":0", "EXISTS", "k")
+}
+
 // TestTimeLimitWhileWaiting: script-max-time ends a script that waits for a
 // permit too.
 func TestTimeLimitWhileWaiting(t *testing.T) {

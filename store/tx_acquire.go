@@ -122,6 +122,16 @@ func (tx *Tx) BusyAs(err error) {
 	tx.busyAs.Store(&err)
 }
 
+// Held is for how long tx has had all its keys, which is what Wait.Busy is compared
+// with; 0 when it has not. Any goroutine may ask.
+func (tx *Tx) Held() time.Duration {
+	started := tx.started.Load()
+	if started == 0 {
+		return 0
+	}
+	return time.Duration(tx.s.elapsed() - started)
+}
+
 // start is called when all keys are held.
 func (tx *Tx) start() { tx.started.Store(max(1, tx.s.elapsed())) }
 
