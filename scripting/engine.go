@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -347,7 +348,7 @@ func (e *Engine) give(st *state, failed error) {
 func (e *Engine) terms(inv *Invocation, perInstruction int64) *budget.Terms {
 	t := &inv.terms
 	if t.Pool != e.pool { // otherwise the invocation's last run has set them
-		t.Now, t.Heap, t.Pool, t.Run, t.Kill = e.opts.Now, e.heap, e.pool, inv, &inv.kill
+		t.Now, t.Heap, t.Collect, t.Pool, t.Run, t.Kill = e.opts.Now, e.heap, runtime.GC, e.pool, inv, &inv.kill
 	}
 	t.PerInstruction, t.Short = perInstruction, inv.Short
 	t.Done, t.Caller = inv.Done, inv.Payer

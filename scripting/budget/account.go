@@ -90,6 +90,8 @@ type Terms struct {
 	PerInstruction int64
 	Now            func() time.Time
 	Heap           func() HeapSample
+	// Collect, when set, has the collector run a whole cycle.
+	Collect func()
 	// Pool, when set, counts the run with the others, once it has allocated much
 	// or runs long; it may end Run, which then sets Kill.
 	Pool *Pool
@@ -141,6 +143,7 @@ type Account struct {
 	looked    bool // since Begin; the fields from here on are zero otherwise
 	heap      HeapSample
 	heapKnown bool
+	settled   int64 // of Mem, what the last look at the heap left
 	started   time.Time
 	lastCheck time.Time
 	long      bool
@@ -180,7 +183,7 @@ func (a *Account) Reopen(l Limits) {
 	if a.terms.Short > 0 {
 		return
 	}
-	a.used, a.Mem, a.memNext, a.heapKnown = 0, 0, firstLook, false
+	a.used, a.Mem, a.memNext, a.heapKnown, a.settled = 0, 0, firstLook, false, 0
 	a.quantum = checkEvery
 	if l.Instructions > 0 {
 		a.quantum = int(min(l.Instructions, checkEvery))
@@ -370,6 +373,11 @@ func (a *Account) count() bool {
 	}
 	if a.share == nil {
 		a.looked = true
+		// What runs before this one have left is no part of the heap that this one is compared with.
+		if left := t.Pool.left.Load(); left >= a.limits.Memory/8 && t.Collect != nil && t.Heap().Worth(left) {
+			t.Pool.left.Store(0)
+			t.Collect()
+		}
 		a.share = t.Pool.join(t.Run)
 	}
 	grown := max(a.Mem-a.counted, 0)
@@ -381,30 +389,41 @@ func (a *Account) count() bool {
 
 // lookAtMemory compares the account with the heap once it is large. What the
 // script still holds is at most what the heap grew by, and at most what the
-// account says; of what it allocated, only the collector knows what is dead.
+// account says; of what it allocated, only the collector knows what is dead, and
+// nothing of what was allocated since it last ran.
 func (a *Account) lookAtMemory() {
 	limit := a.limits.Memory
-	if !a.heapKnown {
-		a.heap, a.heapKnown = a.terms.Heap(), true
-		a.memNext = limit / 2
-	}
 	if a.Mem < a.memNext {
 		return
 	}
+	if !a.heapKnown {
+		a.heap, a.heapKnown = a.terms.Heap(), true
+		if a.memNext = limit / 2; a.Mem < a.memNext {
+			return
+		}
+	}
 	now := a.terms.Heap()
 	grown := now.Objects - a.heap.Objects
-	alive := now.Live - a.heap.Live
 	collected := now.Cycles >= a.heap.Cycles+2 // one whole cycle began after the last look
+	if a.Mem > limit && grown > limit/2 && a.terms.Collect != nil && now.Worth(a.Mem-a.settled) {
+		a.terms.Collect()
+		now, collected = a.terms.Heap(), true
+		grown = now.Objects - a.heap.Objects
+	}
+	alive := now.Live - a.heap.Live
 	switch {
 	case grown <= limit/2:
 		a.Mem = max(grown, 0)
+		a.settled = a.Mem
 	case collected && alive <= limit:
-		a.Mem = max(alive, 0)
+		a.Mem = min(a.Mem, max(alive, 0)+max(now.Objects-now.Live, 0))
+		a.settled = a.Mem
 		a.heap.Objects = now.Objects - a.Mem
 		a.heap.Cycles = now.Cycles
 	case collected, grown > 4*limit:
-		// With a large heap the collector may not run for long; then the script
-		// may allocate four times its limit before it is taken to hold it.
+		// With a large heap the collector may not run for long, and is not worth
+		// while; then the script may allocate four times its limit before it is
+		// taken to hold it.
 		a.Stop = ErrMemory
 		return
 	}

@@ -24,10 +24,13 @@ type Pool struct {
 	heap    func() HeapSample
 	collect func()
 	total   atomic.Int64 // of all shares
+	left    atomic.Int64 // what runs were counted with that have ended since a run had the collector run
 
 	mu     sync.Mutex
 	shares list.List // of *share, in the order in which they began
-	cycles int64     // of the collector when the counts were last compared
+	// settled is what was held when the collector was last asked to run for it: it
+	// goes through all that is alive, which a few bytes more are not worth.
+	settled int64
 }
 
 // share is what one run is counted with.
@@ -72,7 +75,7 @@ func (p *Pool) join(run Killer) *share {
 	defer p.mu.Unlock()
 	s.begin = p.heap()
 	if p.shares.Len() == 0 {
-		p.cycles = s.begin.Cycles
+		p.settled = 0
 	}
 	s.at = p.shares.PushBack(s)
 	return s
@@ -83,6 +86,7 @@ func (p *Pool) leave(s *share) {
 	defer p.mu.Unlock()
 	p.shares.Remove(s.at)
 	p.total.Add(-s.size())
+	p.left.Add(s.bytes.Load())
 }
 
 // grow counts more of a run, and looks when that is too much.
@@ -110,12 +114,14 @@ func (p *Pool) settle(coming int64) {
 	now := p.heap()
 	held := max(now.Objects-begin.Objects, 0) + coming
 	if held > limit {
-		if now.Cycles < p.cycles+2 { // no whole cycle began since the last look
-			p.collect()
-			now = p.heap()
+		// Of what was allocated since the collector last ran nobody knows what is dead.
+		if counted < p.settled+limit/8 {
+			return
 		}
-		p.cycles = now.Cycles
+		p.collect()
+		now = p.heap()
 		held = min(held, max(now.Live-begin.Live, 0)+coming)
+		p.settled = min(held, counted)
 	}
 	if held < counted {
 		p.scale(held, counted)

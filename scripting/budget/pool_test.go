@@ -25,7 +25,7 @@ func (h *fakeHeap) collect() {
 	h.Cycles += 2
 	h.Objects -= h.garbage
 	h.garbage = 0
-	h.Live = h.Objects
+	h.Live, h.All = h.Objects, h.Objects
 }
 
 // take is what a script does that allocates n bytes.
