@@ -211,8 +211,8 @@ func (c *Cache) remove(e *cached) {
 
 // Pin keeps a script from being evicted until Unpin, for one that is named in a
 // queued MULTI, from the moment it is there. SCRIPT FLUSH takes it all the same.
-// Half of the cache at most is pinned: clients must not be able to close it to
-// others.
+// Half of the cache at most is pinned, or one script: clients must not be able to
+// close it to others.
 func (c *Cache) Pin(name SHA1) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +223,7 @@ func (c *Cache) Pin(name SHA1) {
 }
 
 func (c *Cache) pin(e *cached) {
-	if c.pinned.Len() >= c.max/2 || c.pinnedBytes+e.size > c.maxBytes/2 {
+	if c.pinned.Len() > 0 && (c.pinned.Len() >= c.max/2 || c.pinnedBytes+e.size > c.maxBytes/2) {
 		return
 	}
 	c.move(e, func() { e.pinned = true })

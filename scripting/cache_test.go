@@ -77,6 +77,33 @@ func TestCacheOrder(t *testing.T) {
 	}
 }
 
+// TestCacheKeepsOneThatIsNamed: however small the cache is, one script that a queued
+// command names stays in it.
+func TestCacheKeepsOneThatIsNamed(t *testing.T) {
+	for name, o := range map[string]Options{"one entry": {CacheScripts: 1}, "three entries": {CacheScripts: 3}, "few bytes": {CacheBytes: 1500}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, o)
+			c := e.Cache()
+			named, other := compiled(t, e, "return 'named'"), compiled(t, e, "return 'other'")
+			c.Add(named, false)
+			c.Pin(named.SHA)
+			for n := range 10 {
+				c.Add(compiled(t, e, fmt.Sprintf("return %d", n)), true)
+			}
+			if !c.Has(named.SHA) {
+				t.Error("the script that is named has left")
+			}
+			c.Unpin(named.SHA)
+			for n := range 10 {
+				c.Add(compiled(t, e, fmt.Sprintf("return %d", n)), true)
+			}
+			if kept, _ := c.Add(other, true); !kept || c.Has(named.SHA) {
+				t.Error("the script stays when nobody names it any more")
+			}
+		})
+	}
+}
+
 func TestCacheBytes(t *testing.T) {
 	e := newEngine(t, Options{CacheBytes: 100_000})
 	c := e.Cache()

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Kind says how a directive's value is written and read.
 type Kind uint8
@@ -99,7 +102,7 @@ func (d *Directive) Takes() string {
 	case Octal:
 		return "an octal integer " + d.bounds()
 	case Memory:
-		return "a memory size such as 512kb, 64mb or 1gb"
+		return "a memory size such as 512kb, 64mb or 1gb" + d.sizes()
 	case MemoryOrPercent:
 		return "a memory size such as 64mb, or a percentage such as 5%"
 	case Enum:
@@ -126,6 +129,28 @@ func (d *Directive) Takes() string {
 		return "yes or no"
 	}
 	return "one word, in quotes if it has spaces"
+}
+
+// sizes says which memory sizes are accepted, if not all are.
+func (d *Directive) sizes() (text string) {
+	if d.Min > 0 {
+		text += ", at least " + sizeText(d.Min)
+	}
+	if d.Max < maxInt64 {
+		text += ", at most " + sizeText(d.Max)
+	}
+	return text
+}
+
+// sizeText is a number of bytes as one writes it into a file.
+func sizeText(n int64) string {
+	units := []string{"", "kb", "mb", "gb"}
+	i := 0
+	for n%1024 == 0 && n > 0 && i < len(units)-1 {
+		n /= 1024
+		i++
+	}
+	return strconv.FormatInt(n, 10) + units[i]
 }
 
 func (d *Directive) bounds() string {

@@ -70,6 +70,8 @@ func TestLoadErrors(t *testing.T) {
 		{name: "octal", conf: "unixsocketperm 999", want: "lk.conf:1: 'unixsocketperm 999': argument couldn't be parsed as an octal number", hint: "unixsocketperm takes an octal integer from 0 to 777"},
 		{name: "octal range", conf: "unixsocketperm 1000", want: "lk.conf:1: 'unixsocketperm 1000': argument must be between 0 and 777 inclusive", hint: "unixsocketperm takes an octal integer from 0 to 777"},
 		{name: "memory", conf: "maxmemory 1tb", want: "lk.conf:1: 'maxmemory 1tb': argument must be a memory value", hint: "maxmemory takes a memory size such as 512kb, 64mb or 1gb"},
+		{name: "memory below its bound", conf: "lua-max-memory 512kb", want: "lk.conf:1: 'lua-max-memory 512kb': argument must be between 1048576 and 9223372036854775807 inclusive", hint: "lua-max-memory takes a memory size such as 512kb, 64mb or 1gb, at least 1mb"},
+		{name: "memory above its bound", conf: "lua-max-script-bytes 2gb", want: "lk.conf:1: 'lua-max-script-bytes 2gb': argument must be between 1024 and 1073741824 inclusive", hint: "lua-max-script-bytes takes a memory size such as 512kb, 64mb or 1gb, at least 1kb, at most 1gb"},
 		{name: "memory overflow", conf: "maxmemory 9999999999gb", want: "lk.conf:1: 'maxmemory 9999999999gb': argument must be a memory value", hint: "maxmemory takes a memory size such as 512kb, 64mb or 1gb"},
 		{name: "boolean", conf: "appendonly perhaps", want: "lk.conf:1: 'appendonly perhaps': argument must be 'yes' or 'no'", hint: "appendonly takes yes or no"},
 		{name: "choice", conf: "enable-debug-command perhaps", want: "lk.conf:1: 'enable-debug-command perhaps': argument(s) must be one of the following: no, yes, local", hint: "enable-debug-command takes one of no, yes, local"},

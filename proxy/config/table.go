@@ -255,11 +255,11 @@ func scriptDirectives() []Directive {
 		},
 		{
 			Name: "lua-max-call-depth", Group: g, Kind: Int, Default: "8192", Min: 200, Max: 20000, Mutable: true,
-			Summary: "Calls of Lua functions that may nest in a script; beyond it the script has the error of a stack overflow, and earlier when the functions that wait nest deep in their source. Protected calls, coroutines and functions that C calls back nest at most 200 deep, as in Redis.",
+			Summary: "Calls of Lua functions that may nest in a script; beyond it the script has the error of a stack overflow, and earlier when the functions that wait nest deep in their source, or, on the virtual machine, within pcall, where half as many nest as outside of it. Protected calls, coroutines and functions that C calls back nest at most 200 deep, as in Redis.",
 		},
 		{
 			Name: "lua-max-table-depth", Group: g, Kind: Int, Default: "1000", Min: 16, Max: 10000, Mutable: true,
-			Summary: "How deep the tables may nest that a script returns; what is deeper becomes an error in its place. cjson and cmsgpack have bounds of their own, as in Redis: cjson.encode_max_depth and cjson.decode_max_depth, 1000 unless a script sets them, and never above 8,000.",
+			Summary: "Levels that the value which a script returns may have, a plain value within a table being the second; what is deeper becomes an error in its place. cjson and cmsgpack have bounds of their own, as in Redis: cjson.encode_max_depth and cjson.decode_max_depth, 1000 unless a script sets them, and never above 8,000.",
 		},
 		{
 			Name: "lua-engine", Group: g, Kind: Enum, Default: "auto", Enum: []string{"auto", "vm"}, Mutable: true,
@@ -267,7 +267,7 @@ func scriptDirectives() []Directive {
 		},
 		{
 			Name: "script-cache-max-entries", Group: g, Kind: Int, Default: "10000", Min: 1, Max: maxInt32, Mutable: true,
-			Summary: "Scripts kept for EVALSHA; beyond it those that only EVAL brought leave first, then those of SCRIPT LOAD, the longest unused one before the others. One that a queued EVALSHA names stays.",
+			Summary: "Scripts kept for EVALSHA; beyond it those that only EVAL brought leave first, then those of SCRIPT LOAD, the longest unused one before the others. Those that a queued EVALSHA names stay, up to half of the cache, and one in any case.",
 		},
 		{
 			Name: "script-cache-max-bytes", Group: g, Kind: Memory, Default: "67108864", Min: 1 << 20, Max: maxInt64, Mutable: true,
