@@ -119,6 +119,12 @@ var byDesign = map[string]func(p *probe) string{
 		}
 		return p.ask("EVAL", string(source)+"t.missing()", "0")
 	},
+	"one call with more than some 195 arguments, one assignment to as many fields, and what else takes as many of Lua's registers, in a script that the virtual machine runs or in `loadstring`": func(p *probe) string {
+		return p.ask("EVAL", "return type(loadstring('return f(' .. ('1,'):rep(220) .. '1)'))", "0")
+	},
+	"blocks, brackets and functions in each other, in `loadstring`": func(p *probe) string {
+		return p.ask("EVAL", "return type(loadstring(('do '):rep(199) .. ('end '):rep(199)))", "0")
+	},
 	"collectgarbage": func(p *probe) string {
 		p.ask("EVAL", "return collectgarbage('setpause', 150)", "0")
 		return p.ask("EVAL", "return collectgarbage('setpause', 200)", "0")

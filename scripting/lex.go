@@ -132,6 +132,21 @@ type token struct {
 	raw  string  // the source text, for error messages
 }
 
+// near is the token as messages quote it. That of a string has its value between
+// its delimiters: Lua's lexer reads both into one buffer.
+func (t *token) near() string {
+	switch {
+	case t.kind == tkEOF:
+		return "<eof>"
+	case t.kind != tkString:
+		return t.raw
+	case t.raw[0] == '[':
+		n := strings.IndexByte(t.raw[1:], '[') + 2
+		return t.raw[:n] + t.text + t.raw[len(t.raw)-n:]
+	}
+	return t.raw[:1] + t.text + t.raw[:1]
+}
+
 // syntaxError is what the lexer and the parser panic with; parseChunk turns it
 // into an error. Its text is Lua's.
 type syntaxError struct{ msg string }

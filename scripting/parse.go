@@ -117,11 +117,7 @@ func (p *parser) discharge(e ast.Expr) {
 }
 
 func (p *parser) fail(msg string) {
-	near := p.tok.raw
-	if p.tok.kind == tkEOF {
-		near = "<eof>"
-	}
-	p.lex.fail(msg, near)
+	p.lex.fail(msg, p.tok.near())
 }
 
 func (p *parser) expected(kind int) { p.fail("'" + tokenText(kind) + "' expected") }
