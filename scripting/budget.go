@@ -46,8 +46,9 @@ type perRun struct {
 
 	chunks map[string]string // names given to load, by what messages call them
 
-	source string // where the uncaught error was raised
-	line   int
+	source  string // where the uncaught error was raised
+	line    int
+	handled bool // its metamethods have been asked
 }
 
 var _ context.Context = (*run)(nil)

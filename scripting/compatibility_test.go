@@ -106,12 +106,6 @@ var byDesign = map[string]func(p *probe) string{
 		}
 		return p.ask("EVAL", string(source)+"} return #t", "0")
 	},
-	"a script ends with an error that is a table whose `err` comes from `__index`": func(p *probe) string {
-		return p.ask("EVAL", "error(setmetatable({}, {__index = {err = 'ERR text'}}))", "0")
-	},
-	"the function given to `load` fails or returns no string, outside of pcall": func(p *probe) string {
-		return p.ask("EVAL", "return {type(select(2, load(function() error('x') end))), type(select(2, load(function() return true end)))}", "0")
-	},
 	"an error in a function with more than 255 constants": func(p *probe) string {
 		source := []byte("local t, n = {}, nil ")
 		for i := range 300 {

@@ -410,7 +410,7 @@ func baseLoad(L *lua.LState) int {
 		results, failed := runOf(L).state.protect(L, fn, nil)
 		if failed != nil {
 			L.Push(lua.LNil)
-			L.Push(failed.Object)
+			L.Push(runOf(L).explained(L, failed.Object))
 			return 2
 		}
 		piece := lua.LValue(lua.LNil)
@@ -419,8 +419,10 @@ func baseLoad(L *lua.LState) int {
 		}
 		s, ok := textOf(piece)
 		if !ok && piece != lua.LNil {
+			r := runOf(L)
+			r.source, r.line = r.state.position(L, 1)
 			L.Push(lua.LNil)
-			L.Push(lua.LString("reader function must return a string"))
+			L.Push(r.explained(L, lua.LString(where(L, 1)+"reader function must return a string")))
 			return 2
 		}
 		if s == "" {
@@ -435,6 +437,25 @@ func baseLoad(L *lua.LState) int {
 		b.WriteString(s)
 	}
 	return load(L, b.String(), name)
+}
+
+// explained is what load returns for an error of its function: outside of pcall, Redis's
+// handler of uncaught errors has made a table of it, or stored in it where it was raised.
+func (r *run) explained(L *lua.LState, v lua.LValue) lua.LValue {
+	if L != r.state.L { // a thread of pcall's, or a coroutine
+		return v
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		r.alloc(L, 256)
+		t = L.NewTable()
+		t.RawSetString("err", lua.LString("ERR "+toStringMeta(L, v).String()))
+	}
+	if t.Metatable == lua.LNil {
+		t.RawSetString("source", lua.LString(r.place()))
+		t.RawSetString("line", lua.LNumber(r.line))
+	}
+	return t
 }
 
 func load(L *lua.LState, src, name string) int {

@@ -265,7 +265,8 @@ func (e *Engine) loadSecond(ld *loading, inv *Invocation) (timedOut bool, err er
 
 // failure turns how a script ended into Run's error.
 func (w *worker) failure(inv *Invocation, err error) error {
-	source, line := w.machine.Stopped()
+	source, number := w.machine.Stopped()
+	line := strconv.Itoa(number)
 	var e *closure.Error
 	if errors.As(err, &e) {
 		if source, line = e.Source, e.Line; source == "" {
@@ -300,9 +301,9 @@ func (w *worker) failed(inv *Invocation, err error, trailer string) error {
 func nowhere(name string) string { return " script: " + name + "." }
 
 // place names a script or function and a line of it, after the text of an error.
-func place(name, source string, line int) string {
+func place(name, source, line string) string {
 	if source == "" {
 		return ""
 	}
-	return " script: " + name + ", on " + source + ":" + strconv.Itoa(line) + "."
+	return " script: " + name + ", on " + source + ":" + line + "."
 }
