@@ -2,9 +2,11 @@ package scripting
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -350,6 +352,35 @@ func TestHostFunctionsAreBounded(t *testing.T) {
 		_, err := e.Compile([]byte(src))
 		if refused := err != nil && strings.Contains(err.Error(), tooComplex); refused != tt.refused || err != nil && !refused {
 			t.Errorf("%d times %q: %v, want refused: %v", tt.n, tt.one, err, tt.refused)
+		}
+	}
+}
+
+// TestConstants: a function has as many constants as in Lua. The virtual machine's compiler,
+// which compares each with all, takes fewer.
+func TestConstants(t *testing.T) {
+	list := func(n int) string {
+		src := []byte("local t = {")
+		for i := range n {
+			src = append(strconv.AppendInt(src, int64(i), 10), ',')
+		}
+		return string(append(src, "} return #t"...))
+	}
+	const most = 1<<18 - 1
+	for _, tt := range []struct {
+		vm   bool
+		n    int
+		want string
+	}{
+		{false, 20_000, ":20000\r\n"},
+		{false, most, fmt.Sprintf(":%d\r\n", most)},
+		{false, most + 1, "-ERR Error compiling script (new function): constant table overflow\r\n"},
+		{true, 15_000, ":15000\r\n"},
+		{true, 20_000, "-ERR Error compiling script (new function): user_script:1: " + tooComplex + "\r\n"},
+	} {
+		e := newEngine(t, Options{MaxScriptBytes: 4 << 20, VMOnly: tt.vm})
+		if got := eval(e, newFakeStore(), list(tt.n), Limits{}); got != tt.want {
+			t.Errorf("%d constants, virtual machine %v: %q, want %q", tt.n, tt.vm, got, tt.want)
 		}
 	}
 }

@@ -15,9 +15,11 @@ const (
 	// maxChain bounds what the grammar lets repeat without nesting and a
 	// compiler walks recursively or again and again: a+a+a, x.y.z, elseif.
 	maxChain = 4096
-	// maxCompileWork bounds, in steps of a few nanoseconds, the compiler's
-	// linear searches through scopes and constants, which a source of one
-	// megabyte can otherwise make last for minutes.
+	// maxConstants is how many constants a function may have.
+	maxConstants = 1<<18 - 1
+	// maxCompileWork bounds, in steps of a few nanoseconds, linear searches
+	// through scopes, and through constants by the virtual machine's compiler, which
+	// a source of one megabyte can otherwise make last for minutes.
 	maxCompileWork = 1 << 27
 	// functionWork is what a function costs the virtual machine's compiler by
 	// itself: 20 KB that it takes and drops again.
@@ -42,12 +44,15 @@ type chunkTree struct {
 	kinds map[*ast.IdentExpr]varKind
 	// consts has how many different constants each function has; nil is the main chunk.
 	consts map[*ast.FunctionExpr]int
+	// work is what the virtual machine's compiler will have with the tree, as far as the
+	// second engine's has not.
+	work int
 }
 
 // parseChunk parses src into gopher-lua's syntax tree. It is a recursive descent
 // parser with Lua 5.1's grammar, limits and error texts; errors are of the form
 // "chunk:line: text near 'token'". It takes time linear in the source, and what
-// it accepts costs the compiler at most maxCompileWork.
+// it accepts costs a compiler at most maxCompileWork, beside the tree's work.
 func parseChunk(src, chunk string) (tree chunkTree, err error) {
 	p := &parser{lex: lexer{src: src, line: 1, chunk: chunk}, kinds: map[*ast.IdentExpr]varKind{}, consts: map[*ast.FunctionExpr]int{}}
 	defer func() {
@@ -65,7 +70,7 @@ func parseChunk(src, chunk string) (tree chunkTree, err error) {
 	stmts := p.block()
 	p.check(tkEOF)
 	p.consts[nil] = len(p.fs.consts)
-	return chunkTree{stmts, p.kinds, p.consts}, nil
+	return chunkTree{stmts, p.kinds, p.consts, p.vmWork}, nil
 }
 
 // funcScope is one function being parsed.
@@ -89,6 +94,7 @@ type parser struct {
 	levels     int
 	scopes     int // blocks and locals open, of all functions
 	work       int
+	vmWork     int
 	kinds      map[*ast.IdentExpr]varKind
 	consts     map[*ast.FunctionExpr]int
 	closed     ast.Expr // the last expression in parentheses
@@ -182,14 +188,17 @@ func (p *parser) pay(n int) {
 	}
 }
 
-// constant accounts for a constant: the compiler compares it with all others of
-// the function.
+// constant accounts for a constant: the virtual machine's compiler compares it with all
+// others of the function.
 func (p *parser) constant(key string) {
 	if p.fs.consts == nil {
 		p.fs.consts = map[string]struct{}{}
 	}
-	p.pay(len(p.fs.consts))
+	p.vmWork += len(p.fs.consts)
 	p.fs.consts[key] = struct{}{}
+	if len(p.fs.consts) > maxConstants {
+		panic(&syntaxError{"constant table overflow"})
+	}
 }
 
 func (p *parser) limit(what string, n int) {
@@ -200,7 +209,7 @@ func (p *parser) limit(what string, n int) {
 }
 
 func (p *parser) openFunc(line int) {
-	p.pay(functionWork)
+	p.vmWork += functionWork
 	p.fs = &funcScope{parent: p.fs, line: line}
 	p.scopes++
 }

@@ -151,12 +151,16 @@ func (e *Engine) parseSource(src, chunk string) (chunkTree, error) {
 
 // compileTree rewrites and compiles a tree, which it changes. script is as in lowering.
 func (e *Engine) compileTree(tree chunkTree, chunk string, script bool) (proto *lua.FunctionProto, argsEscape bool, err error) {
+	tooMuch := fmt.Errorf("%s:1: %s", chunk, tooComplex)
+	if tree.work > maxCompileWork {
+		return nil, false, tooMuch
+	}
 	lo := &lowering{kinds: tree.kinds, consts: tree.consts, token: e.token, script: script}
 	lo.fn.consts = tree.consts[nil]
 	lo.stmts(tree.stmts)
 	lo.plan()
 	if lo.work > maxCompileWork {
-		return nil, false, fmt.Errorf("%s:1: %s", chunk, tooComplex)
+		return nil, false, tooMuch
 	}
 	size := codeSize{kinds: tree.kinds}
 	if err := size.check(tree.stmts, chunk); err != nil {
