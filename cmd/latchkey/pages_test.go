@@ -20,6 +20,7 @@ import (
 //
 //	$ go run ./cmd/latchkey serve ...    starts the server, or another in its place
 //	$ go run ./cmd/latchkey cli ...      the client
+//	$ latchkey serve ...                 the same, for readers who have installed it
 //	$ anything else                      runs in a shell, "> " continues it
 //	127.0.0.1:6380> SET a b              is typed into the client
 //
@@ -72,6 +73,9 @@ const (
 	cliCommand   = "go run ./cmd/latchkey cli"
 )
 
+// installed are the commands for a reader who has the program in the PATH.
+var installed = regexp.MustCompile(`^latchkey (serve|cli)\b`)
+
 // step is one thing that the reader does, and what it prints.
 type step struct {
 	at    string // page:line
@@ -97,6 +101,9 @@ func parseSteps(page, text string) ([]step, error) {
 			inside = false
 		case strings.HasPrefix(line, "$ "):
 			shell, _, _ := strings.Cut(line[2:], "  # ") // a remark for the reader
+			if installed.MatchString(shell) {
+				shell = "go run ./cmd/" + shell
+			}
 			steps = append(steps, step{at: at, shell: strings.TrimSpace(shell)})
 		case strings.HasPrefix(line, prompt):
 			steps = append(steps, step{at: at, typed: line[len(prompt):]})

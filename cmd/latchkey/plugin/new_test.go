@@ -99,8 +99,12 @@ func TestNewProjects(t *testing.T) {
 				}
 				t.Skipf("%s not found: install the Debian package %s", tool[0], tool[1])
 			}
+			name := "my-plugin2"
+			if lang == "go" {
+				name = "fmt" // which is Go's own
+			}
 			project := filepath.Join(dir, lang)
-			if code := newProject([]string{"--lang", lang, "my-plugin2", project}, io.Discard, os.Stderr); code != exitOK {
+			if code := newProject([]string{"--lang", lang, name, project}, io.Discard, os.Stderr); code != exitOK {
 				t.Fatalf("exit code %d", code)
 			}
 			run := func(name string, args ...string) string {
@@ -114,8 +118,8 @@ func TestNewProjects(t *testing.T) {
 				return string(out)
 			}
 			run("sh", "build.sh")
-			run(program, "plugin", "inspect", "my-plugin2.wasm")
-			if out := run(program, "plugin", "test", "my-plugin2.wasm", "my-plugin2.transcript"); !strings.Contains(out, "22 commands in RESP2 and RESP3, 0 of them") {
+			run(program, "plugin", "inspect", name+".wasm")
+			if out := run(program, "plugin", "test", name+".wasm", name+".transcript"); !strings.Contains(out, "22 commands in RESP2 and RESP3, 0 of them") {
 				t.Errorf("the project's test says %q", out)
 			}
 		})
