@@ -342,3 +342,18 @@ func TestParseOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestStartFolderIsGone: a program may be started in a folder that has been removed.
+func TestStartFolderIsGone(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Skipf("the folder one stands in cannot be removed here: %v", err)
+	}
+	if got := New().String("dir"); got != "." {
+		t.Errorf("dir is %q, want \".\"", got)
+	}
+}

@@ -257,7 +257,10 @@ func parseDir(s string) (*value, error) {
 			err = syscall.ENOTDIR
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil && s == ".":
+		return &value{text: s}, nil // where one stands is gone; that matters only to who opens a file there
+	case err != nil:
 		return nil, errors.New(systemText(err))
 	}
 	return &value{text: path}, nil
