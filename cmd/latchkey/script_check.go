@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ Options:
   --seed FILE       commands to run before, one a line, as latchkey cli takes them
   --read-only       run it as EVAL_RO would
   --max-time MS     end the script after so long (default 5000)
-  --keys KEY ...    KEYS, up to the next option
+  --keys KEY ...    KEYS, up to the next word that begins with --
   --args ARG ...    ARGV, up to the end
 
 Exit codes: 0 nothing to mend, 1 the script does not parse, failed, or touched
@@ -40,7 +41,7 @@ undeclared keys, 2 usage.
 // scriptCommand is `latchkey script`.
 func scriptCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	switch {
-	case len(args) > 0 && (args[0] == "help" || slices.Contains(args, "--help") || args[0] == "-h"):
+	case len(args) > 0 && (args[0] == "help" || asksForHelp(args)):
 		io.WriteString(stdout, scriptUsage)
 		return exitOK
 	case len(args) == 0 || args[0] != "check":
@@ -69,6 +70,14 @@ func scriptCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int
 		return exitFailed
 	}
 	return exitOK
+}
+
+// asksForHelp looks for -h and --help among the options: behind --args stand arguments.
+func asksForHelp(words []string) bool {
+	if i := slices.Index(words, "--args"); i >= 0 {
+		words = words[:i]
+	}
+	return slices.Contains(words, "--help") || slices.Contains(words, "-h")
 }
 
 // scriptCheck is one check of a script.
@@ -114,7 +123,7 @@ func parseScriptCheck(words []string) (*scriptCheck, error) {
 					err = fmt.Errorf("--max-time %s: want milliseconds, at least 1", v)
 				}
 			}
-		case strings.HasPrefix(w, "--"):
+		case strings.HasPrefix(w, "-") && w != "-":
 			err = fmt.Errorf("unknown option %s", w)
 		case c.file != "":
 			err = fmt.Errorf("one script at a time: %s and %s", c.file, w)
@@ -160,6 +169,9 @@ func (c *scriptCheck) Step(s scripting.Step) {
 	}
 }
 
+// library is what the first line of a library of functions has, and no script may have.
+var library = regexp.MustCompile(`^#![^\n]*\sname=`)
+
 // run checks the script and writes what it found; bad says that there is something
 // to mend.
 func (c *scriptCheck) run(stdout, stderr io.Writer) (bad bool, err error) {
@@ -178,6 +190,9 @@ func (c *scriptCheck) run(stdout, stderr io.Writer) (bad bool, err error) {
 	script, err := engine.Compile(c.src)
 	if err != nil {
 		fmt.Fprintf(stdout, "parses   no: %s\n", strings.TrimPrefix(err.Error(), "ERR "))
+		if library.Match(c.src) {
+			fmt.Fprintln(stdout, "result   this is a library of functions, for FUNCTION LOAD; what is checked here are scripts, for EVAL")
+		}
 		return true, nil
 	}
 	ran, why := script.Engine()
