@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkFloor is what a call of the cad example costs below latchkey: wazero, the
-// guest, and its two host calls, which do nothing. With fuel and without; empty is
-// lk_abi, which returns a constant. least-ns/op is that of the quickest window.
+// guest, and its two host calls, which do nothing. With fuel and without, and with the
+// first of the two foreseen; empty is lk_abi, which returns a constant. least-ns/op is that of the quickest window.
 func BenchmarkFloor(b *testing.B) {
 	const window = 512
 	for _, lang := range []string{"c", "assemblyscript", "rust", "go"} {
@@ -34,7 +34,8 @@ func BenchmarkFloor(b *testing.B) {
 			params       []uint64
 		}{
 			{"plain", "lk_command", code, []uint64{1, 3, 0}},
-			{"fuel", fuel.EntryName, metered, []uint64{1, 3, 0, 1 << 40}},
+			{"fuel", fuel.EntryName, metered, []uint64{1, 3, 0, 1 << 40, fuel.ForeseenNone, 0, 0}},
+			{"foreseen", fuel.EntryName, metered, []uint64{1, 3, 0, 1 << 40, fuel.ForeseenAwait, comparison(1, 2), 0}},
 			{"empty", "lk_abi", metered, []uint64{0}},
 		} {
 			b.Run(lang+"/"+bm.name, func(b *testing.B) {
@@ -73,7 +74,7 @@ func (noGlobal) Set(uint64)  {}
 
 // floorInstance is an instance in a runtime whose host functions answer 0.
 func floorInstance(b *testing.B, code []byte) *instance {
-	m := &module{host: &Host{opt: Options{Seed: randomSeed}}, man: &manifest.Manifest{}}
+	m := &module{host: &Host{opt: Options{Seed: randomSeed, MaxPages: 256}}, man: &manifest.Manifest{}}
 	m.host.SetMaxTime(time.Minute)
 	in := &instance{m: m, stack: make([]uint64, 8)}
 	in.Context = experimental.WithMemoryAllocator(context.Background(), in)

@@ -44,10 +44,14 @@ func guestInit() int32 {
 	return statusOK
 }
 
+// Every command comes through here. Whether there is stack for it is looked at by what it
+// calls.
+//
 //go:wasmexport lk_command
+//go:nosplit
 func guestCommand(id, argc int32, frame unsafe.Pointer) int32 {
 	the = Call{int(argc), uintptr(frame)}
-	if err := runs[id-1](&the); err != nil {
+	if err := runs[uint32(id-1)%maxCommands](&the); err != nil {
 		return status(err)
 	}
 	return statusOK

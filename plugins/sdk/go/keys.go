@@ -56,13 +56,12 @@ func onKeyAndValue(host func(key, value []byte) int32, key, value []byte) int32 
 	return host(key, value)
 }
 
-func onArgs(host func(key, value uint32) int32, key, value int) int32 {
-	return host(uint32(key), uint32(value))
-}
+func onArgs(host func(key, value int) int32, key, value int) int32 { return host(key, value) }
 
-func del(key []byte) int32    { return hostDel(start(key), uint32(len(key))) }
-func exists(key []byte) int32 { return hostExists(start(key), uint32(len(key))) }
-func typeOf(key []byte) int32 { return hostType(start(key), uint32(len(key))) }
+func del(key []byte) int32         { return hostDel(start(key), uint32(len(key))) }
+func exists(key []byte) int32      { return hostExists(start(key), uint32(len(key))) }
+func typeOf(key []byte) int32      { return hostType(start(key), uint32(len(key))) }
+func cadArgs(key, value int) int32 { return hostCADArgs(uint32(key), uint32(value)) }
 func cad(key, value []byte) int32 {
 	return hostCAD(start(key), uint32(len(key)), start(value), uint32(len(value)))
 }
@@ -129,7 +128,7 @@ func (c *Call) CompareAndSet(key, old, value []byte, px int64) (Comparison, erro
 // has sent them. As the first thing that a command does it is the quickest: the host mostly
 // knows the answer before the command begins.
 func (c *Call) CompareAndDeleteArgs(key, value int) (Comparison, error) {
-	code := onArgs(hostCADArgs, key, value)
+	code := onArgs(cadArgs, key, value)
 	return Comparison(code), failed(code)
 }
 

@@ -115,17 +115,24 @@ const (
 // module is the one that was registered.
 var module Module
 
-// runs are its commands by id, less one.
-var runs []func(c *Call) error
+// runs are its commands by id, less one. An array, and of as many as a power of two, needs
+// no look at where and how long it is.
+var runs [maxCommands]func(c *Call) error
+
+// maxCommands is how many commands a module may have.
+const maxCommands = 256
 
 // Register says what the module is. It is called once, by an init function.
 func Register(m Module) {
 	if module.Name != "" {
 		panic("latchkey: a plugin is one module, and Register was called twice")
 	}
+	if len(m.Commands) > maxCommands {
+		panic("latchkey: a module has 256 commands at most")
+	}
 	for i := range m.Commands {
 		m.Commands[i].id = int32(i + 1)
-		runs = append(runs, m.Commands[i].Run)
+		runs[i] = m.Commands[i].Run
 	}
 	module = m
 }

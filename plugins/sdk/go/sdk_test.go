@@ -71,7 +71,7 @@ func TestSetOptions(t *testing.T) {
 
 // registered has m be the module that was registered, until the test ends.
 func registered(t *testing.T, m Module) {
-	t.Cleanup(func() { module, runs = Module{}, nil })
+	t.Cleanup(func() { module, runs = Module{}, [maxCommands]func(*Call) error{} })
 	Register(m)
 }
 
