@@ -55,6 +55,7 @@ func newJSON(L *lua.LState) int {
 	settings := lib.Defaults()
 	t := r.state.native(lib.CJSON(&settings))
 	t.RawSetString("new", L.NewFunction(newJSON))
+	r.state.reorder(t, lib.Order("cjson"))
 	L.Push(t)
 	return 1
 }

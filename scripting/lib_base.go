@@ -133,8 +133,8 @@ func baseIpairs(L *lua.LState) int {
 }
 
 func ipairsStep(L *lua.LState) int {
+	i := checkInt(L, 2) + 1 // looked at first, as by C's ipairs
 	t := checkTable(L, 1)
-	i := checkInt(L, 2) + 1
 	v := behind(L, t).RawGet(lua.LNumber(i))
 	if v == lua.LNil {
 		return 0

@@ -19,8 +19,8 @@ var tableLibrary = library{name: "table", functions: map[string]lua.LGFunction{
 }}
 
 func tabConcat(L *lua.LState) int {
+	sep := optString(L, 2, "") // looked at first, as by C's concat
 	t := checkTable(L, 1)
-	sep := optString(L, 2, "")
 	i := optInt(L, 3, 1)
 	j := 0
 	if L.Get(4) == lua.LNil {

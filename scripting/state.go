@@ -130,6 +130,7 @@ func newState(e *Engine, frames int) *state {
 	st.keys, st.argv = L.NewTable(), L.NewTable()
 	st.globals.RawSetString("KEYS", st.keys)
 	st.globals.RawSetString("ARGV", st.argv)
+	st.arrange()
 	for i, t := range []*lua.LTable{st.keys, st.argv} {
 		st.words[i] = &lua.Upvalue{}
 		st.words[i].SetValue(t)
@@ -159,6 +160,32 @@ func (st *state) open(t *lua.LTable, own library) {
 	for name, v := range own.values {
 		t.RawSetString(name, v)
 	}
+}
+
+// arrange puts the members of the libraries, and the globals, into the order in which
+// pairs finds them in Redis. The machine's tables keep the order in which keys were stored.
+func (st *state) arrange() {
+	st.reorder(st.globals, lib.Order("_G"))
+	st.globals.ForEach(func(name, face lua.LValue) {
+		if t, ok := face.(*lua.LTable); ok && t != st.env {
+			if real := st.real[t]; real != nil {
+				st.reorder(real, lib.Order(name.String()))
+			}
+		}
+	})
+}
+
+// reorder has the fields of t stored in an order; what the order does not have comes behind.
+func (st *state) reorder(t *lua.LTable, order []string) {
+	fresh := st.L.CreateTable(0, len(order)+1)
+	for _, name := range order {
+		if v := t.RawGetString(name); v != lua.LNil {
+			fresh.RawSetString(name, v)
+		}
+	}
+	t.ForEach(func(k, v lua.LValue) { fresh.RawSet(k, v) })
+	fresh.Metatable = t.Metatable
+	*t = *fresh
 }
 
 // library is one table of functions and constants, the same in every state.

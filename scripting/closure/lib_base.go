@@ -102,8 +102,8 @@ func baseIpairs(m *Machine, args []Value) []Value {
 }
 
 func ipairsStep(m *Machine, args []Value) []Value {
+	i := m.checkInt(args, 2) + 1 // looked at first, as by C's ipairs
 	t := m.checkTable(args, 1)
-	i := m.checkInt(args, 2) + 1
 	v := t.Get(value.Int(i))
 	if v.IsNil() {
 		return nil

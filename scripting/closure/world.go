@@ -72,6 +72,11 @@ func NewWorld(o Options) *World {
 	meta := value.NewTable(0, 1)
 	meta.SetStr("__index", w.stringTable)
 	w.stringMeta = readOnly(meta)
+	for name, v := range w.globals {
+		if v.IsTable() {
+			lib.Arrange(name, v.AsTable())
+		}
+	}
 	w.openLibraries()
 	return w
 }
@@ -184,6 +189,7 @@ func newJSON(m *Machine, _ []Value) []Value {
 	settings := lib.Defaults()
 	t := hosted(lib.CJSON(&settings))
 	t.SetStr("new", native(newJSON))
+	lib.Arrange("cjson", t)
 	t.Account = &m.Account
 	return m.ret1(value.FromTable(t))
 }
