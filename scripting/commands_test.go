@@ -237,7 +237,7 @@ func TestScriptKill(t *testing.T) {
 	r.engine.Busy.Store(0)
 	c.expect("-NOTBUSY No scripts in execution right now.", "SCRIPT", "KILL", strings.Repeat("0", 40))
 	c.expect("+OK", "SCRIPT", "KILL", SumSHA1([]byte(src)).String())
-	if got := <-done; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+	if got := <-done; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL...") {
 		t.Errorf("the killed script answered %q", got)
 	}
 	c.expect(":0", "EXISTS", "k")

@@ -263,7 +263,7 @@ type killed struct{ text string }
 
 func (k *killed) Error() string { return k.text }
 
-// KilledBy is a reason for Kill whose text becomes the reply: "Script killed by user with SCRIPT KILL.".
+// KilledBy is a reason for Kill whose text becomes the reply: "Script killed by user with SCRIPT KILL...".
 func KilledBy(text string) error { return &killed{text} }
 
 // Run executes a script and describes what it returned to out. It returns nil, a

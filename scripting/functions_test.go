@@ -327,7 +327,7 @@ func testFunctionKillAndStats(t *testing.T, o Options) {
 	}
 	c.expect("-BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.", "SCRIPT", "KILL")
 	c.expect("+OK", "FUNCTION", "KILL")
-	if got := <-done; !strings.HasPrefix(got, "-ERR Script killed by user with FUNCTION KILL. script: slow, on @user_function:2.") {
+	if got := <-done; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL... script: slow, on @user_function:2.") {
 		t.Errorf("the killed function answered %q", got)
 	}
 	c.expect(":0", "EXISTS", "k")

@@ -228,7 +228,7 @@ func kill(t *testing.T, e *Engine) {
 	inv := &Invocation{Caller: newFakeStore()}
 	inv.LongRunning = func() (func(), error) {
 		// It runs long: now it can be killed, from any goroutine.
-		go inv.Kill(KilledBy("Script killed by user with SCRIPT KILL."))
+		go inv.Kill(KilledBy("Script killed by user with SCRIPT KILL..."))
 		return func() { released = true }, nil
 	}
 	err = e.Run(s, inv, &respWriter{})

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	notBusy         = "NOTBUSY No scripts in execution right now."
-	killedByCommand = "Script killed by user with SCRIPT KILL."
-	killedFunction  = "Script killed by user with FUNCTION KILL."
+	notBusy = "NOTBUSY No scripts in execution right now."
+	// killedByCommand is what Redis says of functions, too.
+	killedByCommand = "Script killed by user with SCRIPT KILL..."
 )
 
 // longRunning makes the script one that SCRIPT KILL can see, and takes a permit,
@@ -98,9 +98,6 @@ func (sc *scriptCall) leave() {
 func (r *Runner) Kill(functions bool, name string, longer time.Duration) (killed, others int) {
 	now := r.engine.opts.Now()
 	reason := KilledBy(killedByCommand)
-	if functions {
-		reason = KilledBy(killedFunction)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for sc := range r.running {

@@ -51,7 +51,7 @@ func TestKillEndsAll(t *testing.T) {
 	c := r.client()
 	c.expect("+OK", "SCRIPT", "KILL")
 	for _, reply := range replies {
-		if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+		if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL...") {
 			t.Errorf("a killed script answered %q", got)
 		}
 	}
@@ -83,7 +83,7 @@ func TestKillEndsWhatIsCalledBusy(t *testing.T) {
 	if got := c.do("SCRIPT", "KILL"); got != "+OK\r\n" {
 		t.Fatalf("SCRIPT KILL: %q", got)
 	}
-	if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+	if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL...") {
 		t.Errorf("the killed script answered %q", got)
 	}
 	c.expect(":0", "EXISTS", "k")
@@ -354,7 +354,7 @@ func TestKillEndsLongCommands(t *testing.T) {
 				continue
 			}
 			c.expect("+OK", "SCRIPT", "KILL")
-			if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL.") {
+			if got := <-reply; !strings.HasPrefix(got, "-ERR Script killed by user with SCRIPT KILL...") {
 				t.Errorf("%s: a script killed in %s answers %q", engine, name, clipText(got))
 			}
 			c.expect(":0", "EXISTS", "k")

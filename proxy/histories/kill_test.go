@@ -126,7 +126,7 @@ func (s *server) besideKilled(scripts int, declared bool, kill func(*server, *cl
 	for _, c := range holders {
 		if !answered {
 			s.gone(c)
-		} else if r := s.reply(c); !strings.HasPrefix(r.Text, "ERR Script killed by user with SCRIPT KILL.") {
+		} else if r := s.reply(c); !strings.HasPrefix(r.Text, "ERR Script killed by user with SCRIPT KILL...") {
 			t.Errorf("a killed script answered %q", r.Text)
 		}
 	}
