@@ -228,6 +228,7 @@ func (inv *Invocation) release() {
 		inv.state = nil
 		st.rest()
 	}
+	inv.account = nil // a machine that is not used again would stay for it
 }
 
 // FailureKind says how a script ended otherwise than by returning.
@@ -335,7 +336,7 @@ func (e *Engine) give(st *state, failed error) {
 	inv := r.inv
 	inv.Used = r.Used()
 	switch {
-	case (failed != nil || st.spoiled || inv.Used >= retireAfter) && !mutantKeepSpoiled:
+	case (failed != nil || st.spoiled || inv.Used >= retireAfter || r.Heavy()) && !mutantKeepSpoiled:
 		inv.state = nil
 	case inv.keeps:
 		inv.state = st

@@ -144,6 +144,7 @@ type Account struct {
 	heap      HeapSample
 	heapKnown bool
 	settled   int64 // of Mem, what the last look at the heap left
+	large     int64 // of all that was taken, what came in values of 64 KiB and more
 	started   time.Time
 	lastCheck time.Time
 	long      bool
@@ -213,6 +214,12 @@ func (a *Account) End() {
 // Used is how many instructions were executed.
 func (a *Account) Used() int64 { return a.used + int64(a.quantum-a.Left) }
 
+// Heavy tells that the run has taken values of 64 KiB or more that make a megabyte. What
+// a machine keeps of such a run, such as variables that nobody reads any more, would be
+// held until another run wants their places, and count as part of the heap that the next
+// one begins with. What small values take, many instructions have made.
+func (a *Account) Heavy() bool { return a.large >= firstLook }
+
 // MemoryLimit is the bound of what the run may hold, in bytes.
 func (a *Account) MemoryLimit() int64 { return a.limits.Memory }
 
@@ -252,8 +259,11 @@ func (a *Account) Alloc(n int) bool {
 			a.used += int64(a.quantum - a.Left)
 			a.quantum, a.Left = q, q
 		}
-		if a.terms.Short == 0 && !a.count() {
-			return a.Check()
+		if a.terms.Short == 0 {
+			a.looked = true
+			if a.large += int64(n); !a.count() {
+				return a.Check()
+			}
 		}
 	}
 	if a.Mem >= a.memNext {

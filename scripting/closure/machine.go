@@ -281,7 +281,7 @@ func (m *Machine) list(t *Table, words [][]byte) {
 
 // reusable says whether the machine may be kept.
 func (m *Machine) reusable() bool {
-	return m.Used() < retireAfter && len(m.frames) <= keptFrames && cap(m.stack) <= keptStack && cap(m.rets) <= keptStack
+	return m.Used() < retireAfter && !m.Heavy() && len(m.frames) <= keptFrames && cap(m.stack) <= keptStack && cap(m.rets) <= keptStack
 }
 
 // Rest drops what the runs referred to. A machine that is idle for long rests before;
