@@ -622,7 +622,7 @@ func (in *instance) refill(left int64) int64 {
 	if left == fuel.DepthExceeded {
 		panic(&trap{"calls are nested too deeply"})
 	}
-	in.spent += in.slice
+	in.spent += in.slice - left // what it owes is spent, too: a bulk instruction is charged at once
 	in.slice = 0
 	if in.spent < in.first {
 		in.slice = in.first - in.spent

@@ -131,3 +131,22 @@ func TestModuleKillReachesWhatIsCalled(t *testing.T) {
 		})
 	}
 }
+
+// What one instruction is charged beyond a slice of fuel counts for the manifest's limit: to grow by 100
+// pages costs as much as to write them, 800,000 units.
+func TestBulkInstructionsAreCharged(t *testing.T) {
+	for _, tt := range []struct {
+		fuel int
+		want string
+	}{
+		{700_000, "-PLUGINERR h: out of fuel: more than the 700000 units of its manifest"},
+		{900_000, ":1"},
+	} {
+		b := newBench(t, plugins.Options{})
+		b.want("+OK", "MODULE", "LOAD", guest{
+			body:   `(drop (memory.grow (i32.const 100))) (call $reply_int (i64.const 1)) (return (i32.const 0))`,
+			limits: map[string]int{"fuel": tt.fuel, "memory_pages": 200, "instances": 1},
+		}.build(t))
+		b.want(tt.want, "H.RUN", "k")
+	}
+}
