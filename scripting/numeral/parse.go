@@ -1,6 +1,7 @@
 package numeral
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -69,17 +70,18 @@ func unsigned(s string) (float64, int) {
 		if !hasFold(s, "nan") {
 			return 0, 0
 		}
-		n := len("nan")
+		n, payload := len("nan"), uint64(0)
 		if n < len(s) && s[n] == '(' { // nan(letters and digits)
 			end := n + 1
 			for end < len(s) && (isDigit(s[end]) || s[end]|0x20-'a' < 26 || s[end] == '_') {
 				end++
 			}
 			if end < len(s) && s[end] == ')' {
+				payload = nanPayload(s[n+1 : end])
 				n = end + 1
 			}
 		}
-		return math.NaN(), n
+		return math.Float64frombits(0x7ff8<<48 | payload), n
 	}
 	if s[0] == '0' && len(s) > 2 && s[1]|0x20 == 'x' {
 		if f, n := hexadecimal(s); n > 0 {
@@ -88,6 +90,21 @@ func unsigned(s string) (float64, int) {
 		return 0, 1 // the zero before the x
 	}
 	return decimal(s)
+}
+
+// nanPayload are the bits of nan(n): those of n, a number as C writes it, or none.
+func nanPayload(s string) uint64 {
+	base := 10
+	if len(s) > 1 && s[0] == '0' {
+		if base, s = 8, s[1:]; len(s) > 1 && s[0]|0x20 == 'x' {
+			base, s = 16, s[1:]
+		}
+	}
+	v, err := strconv.ParseUint(s, base, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return v & (1<<51 - 1)
 }
 
 func decimal(s string) (float64, int) {
