@@ -1,6 +1,7 @@
 package scripting
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,9 @@ func TestCorpusFunctions(t *testing.T) {
 	asked := 0
 	for _, f := range readCorpus(t) {
 		for _, s := range underrace.Sample(f.snippets, 24) {
+			if strings.Contains(s.want.reply, "ERR Error compiling") && strings.ContainsAny(unescapedLines.Replace(s.source), "\r\n") {
+				continue // redis-server's FUNCTION LOAD sends the line break within its error
+			}
 			want, err := s.replayFunction(redis)
 			if err != nil {
 				t.Fatalf("%s:%d: %s\nredis-server: %v", s.file, s.line, s.source, err)
@@ -44,6 +48,8 @@ func TestCorpusFunctions(t *testing.T) {
 	}
 	t.Logf("%d answers compared", asked)
 }
+
+var unescapedLines = strings.NewReplacer(`\n`, "\n", `\r`, "\r")
 
 // replayFunction is replay with the script as a function of a library; the reply
 // is that of FUNCTION LOAD if it fails, otherwise those of both calls.

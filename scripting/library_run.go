@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/latchkey-proxy/latchkey/scripting/budget"
+	"github.com/latchkey-proxy/latchkey/scripting/lib"
 	"github.com/latchkey-proxy/latchkey/store/command"
 )
 
@@ -132,6 +133,8 @@ func (st *state) newRealm(w realm) *lua.LTable {
 		api.RawSetString("register_function", st.L.NewFunction(apiRegisterFunction))
 		api.Metatable = st.globals.Metatable // reading what is not there is an error
 	}
+	st.reorder(api, lib.Order(lib.Functions))
 	t.RawSetString("redis", st.standIn(api))
+	st.reorder(t, lib.Order("_G"))
 	return t
 }

@@ -31,6 +31,7 @@ func (w *World) openLibraries() {
 			api.SetStr(k.AsString(), v)
 		}
 	}
+	lib.Arrange(lib.Functions, api)
 	functions.globals["redis"] = readOnly(api)
 
 	loading := functions

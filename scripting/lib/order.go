@@ -7,6 +7,9 @@ import (
 	"github.com/latchkey-proxy/latchkey/scripting/value"
 )
 
+// Functions is the name here of the table redis that functions of libraries see.
+const Functions = "redis in functions"
+
 // registered has the members of Redis's library tables in the order in which they get
 // there, and the size that a table begins with: the order of pairs follows from these.
 var registered = map[string]struct {
@@ -19,6 +22,7 @@ var registered = map[string]struct {
 	"coroutine": {6, "create resume running status wrap yield"},
 	"math":      {28, "abs acos asin atan2 atan ceil cosh cos deg exp floor fmod frexp ldexp log10 log max min modf pow rad random randomseed sinh sin sqrt tanh tan pi huge mod"},
 	"redis":     {0, "call pcall log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING REDIS_VERSION_NUM REDIS_VERSION setresp sha1hex error_reply status_reply set_repl REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA REPL_ALL acl_check_cmd breakpoint debug replicate_commands"},
+	Functions:   {0, "call pcall log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING REDIS_VERSION_NUM REDIS_VERSION setresp sha1hex error_reply status_reply set_repl REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA REPL_ALL acl_check_cmd"},
 	"string":    {15, "byte char dump find format gfind gmatch gsub len lower match rep reverse sub upper"},
 	"struct":    {3, "pack unpack size"},
 	"table":     {9, "concat foreach foreachi getn maxn insert remove setn sort"},
