@@ -48,8 +48,8 @@ const (
 	editFunction                 // an index of a function: value
 	editReturn                   // return becomes a branch to label value, if calls are counted
 	editHelper                   // a call of helper value
-	editKept                     // a call of import value, an Options.Kept
-	editForeseen                 // a call of import value, an Options.Foreseen
+	editAnswered                 // a call of import value, an Options.Kept or Options.Foreseen
+	editInline                   // a call that is site value
 	editLabel                    // a label: value
 	editGet                      // local value is put on the stack
 	editUnless                   // a branch to label value, unless what is on the stack is other than 0
@@ -90,6 +90,8 @@ type walk struct {
 	foresee bool // calls an Options.Foreseen, and has the locals for its arguments
 	serial  uint32
 	jumps   jumps
+
+	inlining inlining
 }
 
 // function walks through b.
@@ -100,6 +102,7 @@ func (w *walk) function(b body) error {
 	w.run, w.blocks, w.loops, w.targets, w.nested, w.foresee = 0, 0, 0, 0, false, false
 	w.flow.depth, w.serial = 0, 0
 	w.jumps.reset()
+	w.inlining.sites, w.inlining.locals = w.inlining.sites[:0], w.inlining.locals[:0]
 	w.frames = append(w.frames, frame{op: opBlock})
 	w.newPoint(b.code)
 	for len(w.frames) > 0 && w.r.err == nil {
@@ -409,7 +412,18 @@ func (w *walk) call(at int) {
 	// The point must be planned before the index that stands behind it.
 	peek := w.r
 	i := peek.index(w.m.functions(), "function")
-	if int(i) < len(w.m.imports) {
+	imported := int(i) < len(w.m.imports)
+	if peek.err == nil && !imported {
+		if site, ok := w.inline(i); ok {
+			s := w.inlining.sites[site].fn
+			w.charge(at, s.cost)
+			w.r = peek
+			w.edits = append(w.edits, edit{at, w.r.at, editInline, uint32(site)})
+			w.answer(s.calls)
+			return
+		}
+	}
+	if imported {
 		w.charge(at, costHostCall)
 	} else {
 		w.charge(at, costCall)
@@ -417,17 +431,23 @@ func (w *walk) call(at int) {
 		w.returned()
 	}
 	w.functionIndex()
-	if w.r.err == nil && w.entry.answers(i) {
-		kind := editKept
-		if w.entry.foreseen[i] {
-			kind, w.foresee = editForeseen, true
-		}
-		w.edits = append(w.edits, edit{at, w.r.at, kind, i})
-		// An if with two arms is less than two checks.
-		w.blocks += 2
-		w.flow.check()
-		w.flow.check()
+	if w.r.err == nil && imported && w.answer(i) {
+		w.edits = append(w.edits, edit{at, w.r.at, editAnswered, i})
 	}
+}
+
+// answer tells whether a call of an import may be answered in the guest, and if so
+// notes what that takes.
+func (w *walk) answer(fn uint32) bool {
+	if !w.entry.answers(fn) {
+		return false
+	}
+	w.foresee = w.foresee || w.entry.foreseen[fn]
+	// An if with two arms is less than two checks.
+	w.blocks += 2
+	w.flow.check()
+	w.flow.check()
+	return true
 }
 
 // help replaces the instruction by a call of a helper.

@@ -25,6 +25,8 @@
 //   - Memories and tables are given maxima.
 //   - Jumps of code that Go's compiler wrote branch to where they lead, in place of
 //     going through a table (dispatch.go).
+//   - Small functions that do nothing but call an import are put in place of their
+//     calls (inline.go).
 //   - The function that the host calls most, [Options.Entry], can be called with what
 //     the host would have to set and read besides, and keep the argument of one call
 //     of an import, [Options.Kept], until it returns, and be answered in the guest what

@@ -3,7 +3,8 @@ package fuel
 import "math/rand/v2"
 
 // generate returns a random valid module: three functions of two i32 that call
-// each other, with blocks, loops, branches of all kinds, memory and a table.
+// each other, with blocks, loops, branches of all kinds, memory and a table, and a
+// fourth without branches that calls the host.
 func generate(rnd *rand.Rand) []byte {
 	g := generator{rnd: rnd}
 	section := func(id byte, content ...byte) {
@@ -15,14 +16,14 @@ func generate(rnd *rand.Rand) []byte {
 	section(secType, 3, typeFunc, 2, typeI32, typeI32, 1, typeI32, typeFunc, 1, typeI32, 1, typeI32, typeFunc, 1, typeI64, 0)
 	imports := append(appendName(appendName([]byte{2}, "env"), "triple"), 0, 1)
 	section(secImport, append(appendName(appendName(imports, "env"), "note"), 0, 2)...)
-	section(secFunction, 3, 0, 0, 0)
+	section(secFunction, 4, 0, 0, 0, 0)
 	section(secTable, 1, typeFuncRef, 1, 5, 5)
 	section(secMemory, 1, 1, 1, 2)
 	section(secGlobal, 1, typeI32, 1, opI32Const, 3, opEnd)
 	section(secExport, 4, 1, 'a', 0, 2, 1, 'b', 0, 3, 1, 'c', 0, 4, 1, 'm', 2, 0)
 	section(secElement, 1, 0, opI32Const, 1, opEnd, 3, 2, 3, 4)
 	section(secDataCount, 1)
-	code := []byte{3}
+	code := []byte{4}
 	for range 3 {
 		g.code = []byte{1, 3, typeI32}
 		g.blocks = []bool{true}
@@ -34,6 +35,8 @@ func generate(rnd *rand.Rand) []byte {
 		g.code = append(g.code, opEnd)
 		code = append(appendU32(code, uint32(len(g.code))), g.code...)
 	}
+	g.straight()
+	code = append(appendU32(code, uint32(len(g.code))), g.code...)
 	section(secCode, code...)
 	section(secData, 1, 1, 5, 'h', 'e', 'l', 'l', 'o')
 	return g.module
@@ -152,6 +155,53 @@ func (g *generator) statement(depth int) {
 	}
 }
 
+// straight makes a function as those that hand a call over to the host, or nearly so.
+func (g *generator) straight() {
+	g.code = []byte{1, 3, typeI32}
+	plain := func() {
+		switch g.rnd.IntN(5) {
+		case 0:
+			g.put(opI32Const, byte(g.rnd.IntN(64)))
+		case 1:
+			g.put(opGlobalGet, 0)
+		case 2:
+			g.put(opLocalGet, byte(g.rnd.IntN(3))) // one of them is no parameter
+		default:
+			g.put(opLocalGet, byte(g.rnd.IntN(2)))
+		}
+	}
+	for range g.rnd.IntN(4) {
+		switch plain(); g.rnd.IntN(4) {
+		case 0:
+			g.put(opLocalSet, byte(g.rnd.IntN(5)))
+		case 1:
+			g.put(opI32Const, 0xff, 0x3f, 0x71) // 8191, i32.and
+			g.put(0x28, 2, 4, opLocalTee, byte(g.rnd.IntN(5)), opDrop)
+		case 2:
+			g.put(opGlobalSet, 0)
+		case 3: // it stays on the stack
+			if g.rnd.IntN(3) != 0 {
+				g.put(opDrop)
+			}
+		}
+	}
+	switch plain(); g.rnd.IntN(8) {
+	case 0:
+		g.put(opI64ExtendU, opCall, 1)
+		plain()
+	case 1:
+		g.put(opCall, 0, opCall, 0)
+	case 2:
+	default:
+		g.put(opCall, 0)
+	}
+	g.put(opReturn)
+	if g.rnd.IntN(2) == 0 {
+		g.put(opUnreachable)
+	}
+	g.put(opEnd)
+}
+
 // dispatch makes a loop around a table of its pieces, as Go's compiler does, and
 // much that is nearly so.
 func (g *generator) dispatch(depth int) {
@@ -238,7 +288,7 @@ func (g *generator) value(depth int) {
 	case 8:
 		g.value(depth + 1)
 		g.value(depth + 1)
-		g.put(opCall, byte(2+g.rnd.IntN(3)))
+		g.put(opCall, byte(2+g.rnd.IntN(4)))
 	case 9:
 		g.value(depth + 1)
 		g.value(depth + 1)

@@ -232,15 +232,19 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 	m, src := w.m, walk.b
 	scratch := uint32(src.locals)
 	weight := int64(1 + src.locals/64)
-	groups := src.groups + 1
+	groups, inlined := src.groups+1+len(walk.inlining.locals), scratch+1
 	if walk.foresee {
 		groups++
+		inlined += 2
 	}
 	b = appendU32(b, uint32(groups))
 	b = append(b, m.bytes[src.groupsAt:src.code]...)
 	b = append(b, 1, typeI64)
 	if walk.foresee {
 		b = append(b, 2, typeI32)
+	}
+	for _, t := range walk.inlining.locals {
+		b = append(b, 1, t)
 	}
 	if walk.nested {
 		b = appendAdd(b, m.depthGlobal(), scratch, weight)
@@ -271,10 +275,10 @@ func (w *writer) body(b []byte, walk *walk) []byte {
 		case editHelper:
 			b = append(b, opCall)
 			b = appendU32(b, m.helperFunction(e.value))
-		case editKept:
-			b = m.appendKept(b, e.value, scratch)
-		case editForeseen:
-			b = m.appendForeseen(b, e.value, scratch+1)
+		case editAnswered:
+			b = w.appendHostCall(b, e.value, scratch)
+		case editInline:
+			b = w.appendInlined(b, walk.inlining.sites[e.value], inlined, scratch)
 		case editLabel:
 			b = appendU32(b, e.value)
 		case editGet:
