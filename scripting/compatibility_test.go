@@ -112,6 +112,9 @@ var byDesign = map[string]func(p *probe) string{
 	"blocks, brackets and functions in each other, in `loadstring`": func(p *probe) string {
 		return p.ask("EVAL", "return type(loadstring(('do '):rep(199) .. ('end '):rep(199)))", "0")
 	},
+	"a stack overflow that pcall catches, on the virtual machine or in `loadstring`": func(p *probe) string {
+		return p.ask("EVAL", "return select(2, pcall(loadstring('local function f() return 1 + f() end f()', '=c')))", "0")
+	},
 	"collectgarbage": func(p *probe) string {
 		p.ask("EVAL", "return collectgarbage('setpause', 150)", "0")
 		return p.ask("EVAL", "return collectgarbage('setpause', 200)", "0")
