@@ -58,10 +58,6 @@ const (
 	maxReplyElems = 1 << 20
 )
 
-// ErrLineEnd is a line of a reply that ends otherwise than in CR LF: what comes after it
-// cannot be read.
-var ErrLineEnd = errors.New("line does not end in CR LF")
-
 // ReadReply reads one reply of RESP2 or RESP3. It is the tests' own reader,
 // written apart from the server's codec so that a mistake there cannot hide
 // behind the same mistake here. Lengths are bounded before memory is taken.
@@ -136,7 +132,7 @@ func readLine(r *bufio.Reader) (string, error) {
 		return "", err
 	}
 	if !strings.HasSuffix(line, "\r\n") {
-		return "", fmt.Errorf("%w: %q", ErrLineEnd, line)
+		return "", fmt.Errorf("line does not end in CR LF: %q", line)
 	}
 	return line[:len(line)-2], nil
 }
