@@ -12,8 +12,11 @@ func Sqrt(x float64) float64 {
 
 // Fmod is what is left of x when y is taken from it as often as it goes, with the sign of x.
 func Fmod(x, y float64) float64 {
-	if math.IsNaN(x) || math.IsNaN(y) {
-		return x + y
+	switch { // the sum would have either's sign, as the compiler likes
+	case math.IsNaN(x):
+		return x
+	case math.IsNaN(y):
+		return y
 	}
 	if y == 0 || math.IsInf(x, 0) {
 		return invalid()

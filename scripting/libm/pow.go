@@ -9,11 +9,13 @@ func Pow(x, y float64) float64 {
 		return x * x
 	case y == 0 || x == 1:
 		return 1
-	case math.IsNaN(x) || math.IsNaN(y):
+	case math.IsNaN(x):
 		if _, odd := parity(y); odd && math.Signbit(x) {
 			return -x
 		}
-		return x + y
+		return x
+	case math.IsNaN(y):
+		return y
 	case y == 1:
 		return x
 	case math.IsInf(y, 0):
