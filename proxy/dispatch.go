@@ -36,65 +36,17 @@ func (c *client) execute(args [][]byte, frame []byte) {
 func (c *client) dispatch(args [][]byte, frame []byte) {
 	spec := c.named
 	if spec == nil || !bytes.Equal(args[0], c.lastName) || c.lastTable != c.s.engine.Table.Version() {
-		if spec = c.s.engine.Table.Lookup(args[0]); spec != nil && len(spec.Sub) == 0 {
-			c.named = spec
-			c.lastName = append(c.lastName[:0], args[0]...)
-			c.lastTable = c.s.engine.Table.Version()
-		} else {
-			c.named = nil
-		}
-	}
-	if spec == nil {
-		if spokenByBrowsers(args[0]) {
-			c.warnOfBrowsers()
-			c.quitting = true
-			return
-		}
-		msg := ""
-		if r := c.s.router.Load(); r != nil && (c.authed || !c.mustAuth()) {
-			spec, msg = r.foreign.lookup(args, c.done)
-		} else {
-			_, msg = c.s.engine.Table.Find(args)
-		}
-		if spec == nil {
-			c.refuse(nil, msg)
+		if spec = c.lookUp(args); spec == nil {
 			return
 		}
 	}
 	if len(spec.Sub) != 0 || spec.Arity > 0 && len(args) != spec.Arity || len(args) < -spec.Arity {
-		found, msg := spec.Resolve(args)
-		if found == nil {
-			c.lastSpec = spec
-			c.refuse(spec, msg)
+		if spec = c.resolve(spec, args); spec == nil {
 			return
 		}
-		spec = found
 	}
 	c.lastSpec = spec
-	if !c.authed && spec.Flags&command.NoAuth == 0 {
-		if c.mustAuth() {
-			c.refuse(spec, command.ErrNoAuth)
-			return
-		}
-	}
-	if c.multi != nil && c.s.store.OverLimit() && c.overLimit(spec) {
-		c.refuse(spec, command.ErrOOM)
-		return
-	}
-	if c.subs.any.Load() && c.sess.Proto == 2 && !allowedWhileSubscribed(spec) {
-		if spec.Flags&command.DenyOOM != 0 && c.s.store.OverLimit() {
-			c.refuse(spec, command.ErrOOM) // Redis looks at memory first
-			return
-		}
-		c.refuse(spec, "ERR Can't execute '"+spec.FullName()+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
-		return
-	}
-	if c.monitoring.Load() && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
-		c.refuse(spec, "ERR Replica can't interact with the keyspace") // monitors are replicas of a kind
-		return
-	}
-	if c.s.engine.Pausing.Load() && !c.holdCommand(spec, args) {
-		c.quitting = true
+	if (!c.authed || c.multi != nil || c.subs.any.Load() || c.monitoring.Load() || c.s.engine.Pausing.Load()) && !c.passes(spec, args) {
 		return
 	}
 	call := &c.call
@@ -115,6 +67,72 @@ func (c *client) dispatch(args [][]byte, frame []byte) {
 		c.flush() // or the upstream's replies would wait for as long as it does
 	}
 	c.s.engine.Run(call)
+}
+
+// What follows is out of dispatch, which runs for each command, because what seldom runs
+// would take room in the processor's cache of instructions there.
+
+// lookUp finds the Spec of a command's name, or answers why there is none.
+func (c *client) lookUp(args [][]byte) *command.Spec {
+	spec := c.s.engine.Table.Lookup(args[0])
+	if spec != nil {
+		if c.named = nil; len(spec.Sub) == 0 {
+			c.named = spec
+			c.lastName = append(c.lastName[:0], args[0]...)
+			c.lastTable = c.s.engine.Table.Version()
+		}
+		return spec
+	}
+	c.named = nil
+	if spokenByBrowsers(args[0]) {
+		c.warnOfBrowsers()
+		c.quitting = true
+		return nil
+	}
+	msg := ""
+	if r := c.s.router.Load(); r != nil && (c.authed || !c.mustAuth()) {
+		spec, msg = r.foreign.lookup(args, c.done)
+	} else {
+		_, msg = c.s.engine.Table.Find(args)
+	}
+	if spec == nil {
+		c.refuse(nil, msg)
+	}
+	return spec
+}
+
+// resolve finds the subcommand, or answers what is wrong with the number of arguments.
+func (c *client) resolve(spec *command.Spec, args [][]byte) *command.Spec {
+	found, msg := spec.Resolve(args)
+	if found == nil {
+		c.lastSpec = spec
+		c.refuse(spec, msg)
+	}
+	return found
+}
+
+// passes tells whether a command may run in the state that the client or the server is
+// in. Otherwise it has answered, or the client is gone.
+func (c *client) passes(spec *command.Spec, args [][]byte) bool {
+	switch {
+	case !c.authed && spec.Flags&command.NoAuth == 0 && c.mustAuth():
+		c.refuse(spec, command.ErrNoAuth)
+	case c.multi != nil && c.s.store.OverLimit() && c.overLimit(spec):
+		c.refuse(spec, command.ErrOOM)
+	case c.subs.any.Load() && c.sess.Proto == 2 && !allowedWhileSubscribed(spec):
+		if spec.Flags&command.DenyOOM != 0 && c.s.store.OverLimit() {
+			c.refuse(spec, command.ErrOOM) // Redis looks at memory first
+			break
+		}
+		c.refuse(spec, "ERR Can't execute '"+spec.FullName()+"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	case c.monitoring.Load() && spec.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+		c.refuse(spec, "ERR Replica can't interact with the keyspace") // monitors are replicas of a kind
+	case c.s.engine.Pausing.Load() && !c.holdCommand(spec, args):
+		c.quitting = true
+	default:
+		return true
+	}
+	return false
 }
 
 // overLimit tells whether maxmemory forbids a command within MULTI: as in Redis

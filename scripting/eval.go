@@ -326,16 +326,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 	sc := m.call
 	m.call = nil
 	if sc == nil {
-		sc = &scriptCall{runner: r}
-		sc.inner.S, sc.inner.From, sc.inner.Meter = c.S, command.FromScript, sc
-		sc.woken = make(chan struct{}, 1)
-		sc.Caller, sc.placer, sc.keeps = sc, sc, true
-		sc.Gone = store.ErrCancelled
-		sc.LongRunning = sc.longRunning
-		sc.Fence = sc.fence
-		sc.Log = sc.log
-		sc.Promote = sc.promote
-		sc.CheckACL = sc.checkACL
+		sc = r.newCall(c.S)
 	}
 	settings := r.settings.Load()
 	written, late := c.Tx.Effects(), 0
@@ -349,9 +340,7 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		sc.settings, sc.Limits, sc.same = settings, settings.Limits, false
 	}
 	if r.tracer != nil {
-		sc.placer, sc.same = nil, false
-		sc.Caller, sc.Trace = traced{sc, r.tracer, c.S.DB}, true
-		r.tracer.Begin(nameOf(s, f))
+		r.trace(sc)
 	}
 	sc.Told = false
 	sc.Short = 0
@@ -379,7 +368,6 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		err = r.engine.Run(s, &sc.Invocation, c.Reply)
 	}
 	sc.same = true
-	told := sc.Told
 	c.S.DB, c.S.Denied, c.S.AllowOOM = db, denied, allowOOM
 	c.Brief(short && sc.Used <= briefInstructions)
 	if short {
@@ -391,32 +379,75 @@ func (r *Runner) run(c *command.Call, s *Script, f *Function, keys, args [][]byt
 		}
 	}
 	if sc.kill.Load() != nil {
-		sc.kill.Store(nil)
-		select {
-		case <-sc.woken:
-		default:
-		}
+		sc.forgetKill()
 	}
 	if m.call != nil { // that of a script which a plugin has called meanwhile
 		m.call.rest()
 	}
 	m.call, c.S.Rest = sc, m.rest
+	if late = c.Tx.Late() - late; late > 0 || err != nil {
+		r.ended(c, sc, err, late, c.Tx.Effects() > written)
+	}
+}
+
+// What follows is out of run, which runs for each script, because what seldom runs would
+// take room in the processor's cache of instructions there.
+
+// newCall makes what a session's scripts run with.
+func (r *Runner) newCall(s *command.Session) *scriptCall {
+	sc := &scriptCall{runner: r}
+	sc.inner.S, sc.inner.From, sc.inner.Meter = s, command.FromScript, sc
+	sc.woken = make(chan struct{}, 1)
+	sc.Caller, sc.placer, sc.keeps = sc, sc, true
+	sc.Gone = store.ErrCancelled
+	sc.LongRunning = sc.longRunning
+	sc.Fence = sc.fence
+	sc.Log = sc.log
+	sc.Promote = sc.promote
+	sc.CheckACL = sc.checkACL
+	return sc
+}
+
+// trace has what the script calls told to the tracer.
+//
+//go:noinline
+func (r *Runner) trace(sc *scriptCall) {
+	sc.placer, sc.same = nil, false
+	sc.Caller, sc.Trace = traced{sc, r.tracer, sc.outer.S.DB}, true
+	r.tracer.Begin(nameOf(sc.script, sc.function))
+}
+
+// forgetKill takes back a kill that came as the script ended.
+//
+//go:noinline
+func (sc *scriptCall) forgetKill() {
+	sc.kill.Store(nil)
+	select {
+	case <-sc.woken:
+	default:
+	}
+}
+
+// ended counts the keys that a script had not declared, and what ended it if it failed, of
+// which it answers as well. What runs again has not ended.
+func (r *Runner) ended(c *command.Call, sc *scriptCall, err error, late int, wrote bool) {
+	name := nameOf(sc.script, sc.function)
 	if err == errRerun {
 		if !c.Tx.Promoted() {
 			r.Reruns.Add(1)
-			r.tally.add(nameOf(s, f), Counts{Reruns: 1})
+			r.tally.add(name, Counts{Reruns: 1})
 		}
 		return
 	}
-	if late = c.Tx.Late() - late; late > 0 {
+	if late > 0 {
 		r.Undeclared.Add(int64(late))
-		r.tally.add(nameOf(s, f), Counts{Undeclared: int64(late)})
+		r.tally.add(name, Counts{Undeclared: int64(late)})
 	}
 	if err != nil {
-		if told {
+		if sc.Told {
 			c.Told()
 		}
-		r.failed(c, nameOf(s, f), err, settings, c.Tx.Effects() > written)
+		r.failed(c, name, err, sc.settings, wrote)
 	}
 }
 
