@@ -179,6 +179,7 @@ func (in *instance) key(ptr, length uint64, write bool) (*store.Key, int32) {
 	return in.keyNamed(in.bytes(ptr, length), write)
 }
 
+// keyNamed is key by its name.
 func (in *instance) keyNamed(name []byte, write bool) (*store.Key, int32) {
 	in.charge(int64(len(in.declared)))
 	if in.reaches {

@@ -263,13 +263,18 @@ func (in *instance) stringKey(ptr, length uint64) (*store.Key, int32) {
 	if code != 0 {
 		return nil, code
 	}
+	return k, noString(k)
+}
+
+// noString is what is answered of a key that holds no string: -1 when it is absent; 0 if it holds one.
+func noString(k *store.Key) int32 {
 	switch k.Kind() {
 	case store.String:
-		return k, 0
+		return 0
 	case store.None:
-		return k, codeNil
+		return codeNil
 	}
-	return nil, codeWrongType
+	return codeWrongType
 }
 
 // increment adds to the integer at k, a string or absent.
@@ -327,12 +332,8 @@ func (in *instance) typeOf(k *store.Key) int32 {
 }
 
 func (in *instance) copyOut(k *store.Key, buf, limit uint64) int32 {
-	switch k.Kind() {
-	case store.None:
-		return codeNil
-	case store.String:
-	default:
-		return codeWrongType
+	if code := noString(k); code != 0 {
+		return code
 	}
 	return give(in, buf, limit, k.Str())
 }

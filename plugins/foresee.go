@@ -1,6 +1,8 @@
 package plugins
 
 import (
+	"bytes"
+
 	"github.com/latchkey-proxy/latchkey/plugins/fuel"
 	"github.com/latchkey-proxy/latchkey/store"
 )
@@ -78,16 +80,11 @@ func (in *instance) remember(key, value uint64) {
 
 // equal compares a key's string with a value: what cad answers, before it deletes.
 func equal(k *store.Key, value []byte) int32 {
-	switch k.Kind() {
-	case store.String:
-		if string(k.Str()) == string(value) {
-			return 1
-		}
-		return 0
-	case store.None:
-		return codeNil
+	code := noString(k)
+	if code == 0 && bytes.Equal(k.Str(), value) {
+		code = 1
 	}
-	return codeWrongType
+	return code
 }
 
 // deleteEqual is the host function cad of a key.
