@@ -28,6 +28,7 @@ const (
 // program under test. It takes a minute, so -short skips it, but not with LATCHKEY_CI=1.
 func TestRedsync(t *testing.T) {
 	if testing.Short() && os.Getenv("LATCHKEY_CI") != "1" {
+		// It may: -short is asked for by hand only, to be done within seconds.
 		t.Skip("starts 48 servers and waits for locks to expire: a minute")
 	}
 	dir := t.TempDir()
